@@ -1,0 +1,53 @@
+# Entry points for people and CI. Each target only delegates.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test test-fast test-cluster check format lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(STAMP) ## The main job without a cluster: a TrainJob in, the admitted pods out
+	@$(BIN)/tfadmit demo
+
+test: $(STAMP) ## All tests; the cluster layer builds a real control plane once (about 12 minutes on 2 cores)
+	$(BIN)/python -m pytest
+
+test-fast: $(STAMP) ## Only the tests that need no cluster
+	$(BIN)/python -m pytest -m "not cluster"
+
+test-cluster: $(STAMP) ## Only the tests against a real API server
+	$(BIN)/python -m pytest -m cluster
+
+check: $(STAMP) ## Lint, format, types, import directions, spelling
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+format: $(STAMP) ## Format and mend what can be mended
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: ## Resolve the lock files anew (needs uv)
+	uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	  pyproject.toml --all-extras --group dev -o requirements/dev.lock
+	uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	  pyproject.toml --extra webhook --extra certs -o requirements/webhook.lock
+
+clean: ## Remove the virtual environment and caches of this checkout
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+
+$(STAMP): pyproject.toml requirements/dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "tfadmit needs Python 3.10 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || \
+	  { echo "python3 -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,90 @@
+"""What admission needs to know of other objects, and the seam through which it learns it.
+
+Frozen results and a protocol; `kube` implements it against the API server, `StaticReader` from
+values. No look-up happens here and nothing is computed from the facts (`workload` and `cluster`
+do).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tfadmit_trainer import contract
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskGroup:
+    """The pods of one replicated job (or of one plain Job), all of the same role."""
+
+    name: str
+    role: contract.Role
+    replicas: int
+    completions: int
+    port: int | None = None
+    short_address: bool = False
+    problems: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of tasks in this group."""
+        return self.replicas * self.completions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A JobSet or a plain Job, reduced to what its tasks' addresses follow from.
+
+    `groups` holds the members of the TensorFlow cluster in the order of the object.
+    """
+
+    kind: Literal["JobSet", "Job"]
+    namespace: str
+    name: str
+    uid: str
+    subdomain: str
+    suspended: bool
+    groups: tuple[TaskGroup, ...]
+
+    def group(self, name: str) -> TaskGroup | None:
+        """Give the group of this name."""
+        return next((group for group in self.groups if group.name == name), None)
+
+
+class LookupFailedError(Exception):
+    """The API server could not be asked; the message says what was asked and what it answered."""
+
+
+class ClusterReader(Protocol):
+    """Where JobSets and Jobs are looked up.
+
+    Each method returns None when there is no such object, and raises `LookupFailedError` when that
+    cannot be known. `timeout` is in seconds.
+    """
+
+    def cached_jobset(self, *, namespace: str, name: str) -> Workload | None:
+        """Give the JobSet as last seen by the watch, without asking anybody."""
+
+    def live_jobset(self, *, namespace: str, name: str, timeout: float) -> Workload | None:
+        """Ask the API server for the JobSet."""
+
+    def live_job(self, *, namespace: str, name: str, timeout: float) -> Workload | None:
+        """Ask the API server for the Job."""
+
+
+class StaticReader:
+    """Answers from values that were handed over: for files, examples and tests."""
+
+    def __init__(self, workloads: Iterable[Workload] = ()) -> None:
+        self._workloads = {(item.kind, item.namespace, item.name): item for item in workloads}
+
+    def cached_jobset(self, *, namespace: str, name: str) -> Workload | None:
+        """Give the JobSet of this name, if it was handed over."""
+        return self._workloads.get(("JobSet", namespace, name))
+
+    def live_jobset(self, *, namespace: str, name: str, timeout: float) -> Workload | None:  # noqa: ARG002 - the protocol's signature
+        """Give the JobSet of this name, if it was handed over."""
+        return self.cached_jobset(namespace=namespace, name=name)
+
+    def live_job(self, *, namespace: str, name: str, timeout: float) -> Workload | None:  # noqa: ARG002 - the protocol's signature
+        """Give the Job of this name, if it was handed over."""
+        return self._workloads.get(("Job", namespace, name))

@@ -1,0 +1,105 @@
+"""Admission: from a request to a decision, one function per webhook path.
+
+The pipeline of the pure parts. What is asked of the outside stands in `lookup`; nothing here knows
+HTTP, threads or the API client.
+"""
+
+from typing import Protocol
+
+from tfadmit_trainer import contract
+from tfadmit_webhook import decision, lookup, mutate, policy, ratchet, raw, review, workload
+from tfadmit_webhook.decision import Decision, Reason, Refusal
+
+
+class Handler(Protocol):
+    """The shape of an admission function."""
+
+    def __call__(self, request: review.Request, context: lookup.Context) -> Decision:
+        """Decide on one request."""
+
+
+def mutate_pod(request: review.Request, context: lookup.Context) -> Decision:
+    """Make a pod the TensorFlow task that it is."""
+    if request.operation != "CREATE" or request.subresource:
+        return decision.allow(Reason.OTHER_OPERATION)
+    view = workload.pod(request.object, namespace=request.namespace)
+    if reason := _left_alone(view):
+        return decision.allow(reason)
+    warnings = _warnings(view)
+    found = lookup.task(view, context)
+    if isinstance(found, Refusal):
+        return decision.refuse(found, warnings=warnings)
+    task, source = found
+    operations = mutate.pod(view, task, source=source, settings=context.settings)
+    if isinstance(operations, Refusal):
+        return decision.refuse(operations, warnings=warnings)
+    return decision.patched(operations, warnings=warnings)
+
+
+def mutate_runtime(request: review.Request, context: lookup.Context) -> Decision:  # noqa: ARG001 - a Handler
+    """Copy a runtime's framework label to where its pods get it from."""
+    if reason := _not_judged(request):
+        return decision.allow(reason)
+    return decision.patched(mutate.runtime(request.object))
+
+
+def validate_runtime(request: review.Request, context: lookup.Context) -> Decision:
+    """Refuse a runtime whose pods could not train together."""
+    if reason := _not_judged(request):
+        return decision.allow(reason)
+    if request.operation == "UPDATE" and ratchet.unchanged(request.old, request.object):
+        return decision.allow(Reason.SPEC_UNCHANGED)
+    violations = policy.judge(request.object, subject="runtime", settings=context.settings)
+    return _judged(violations)
+
+
+HANDLERS: dict[str, Handler] = {
+    "/mutate/pods": mutate_pod,
+    "/mutate/runtimes": mutate_runtime,
+    "/validate/runtimes": validate_runtime,
+}
+
+
+def _left_alone(view: workload.Pod) -> Reason | None:
+    if not view.is_tensorflow:
+        return Reason.NOT_OURS
+    if contract.MIRROR_ANNOTATION in view.annotations:
+        return Reason.MIRROR_POD
+    if view.annotations.get(contract.INJECT_ANNOTATION) == "false":
+        return Reason.OPTED_OUT
+    return None
+
+
+def _warnings(view: workload.Pod) -> list[str]:
+    stated = view.annotations.get(contract.INJECT_ANNOTATION, "true")
+    name = contract.INJECT_ANNOTATION
+    return [] if stated == "true" else [f'{name} is {stated!r}; only "false" leaves a pod out']
+
+
+def _not_judged(request: review.Request) -> Reason | None:
+    if request.operation not in ("CREATE", "UPDATE") or request.subresource:
+        return Reason.OTHER_OPERATION
+    metadata = raw.mapping(request.object.get("metadata"))
+    if metadata.get("deletionTimestamp"):
+        return Reason.BEING_DELETED
+    # The selector of the configuration also matches when only the old object has the label.
+    if not ratchet.is_labelled(request.object):
+        return Reason.NOT_OURS
+    return None
+
+
+def _judged(violations: tuple[policy.Violation, ...]) -> Decision:
+    denied = [violation for violation in violations if violation.level == "deny"]
+    warnings = tuple(item.sentence for item in violations if item.level == "warn")
+    audit = (("violations", ",".join(item.rule.id for item in violations)),) if violations else ()
+    if not denied:
+        return Decision(allowed=True, reason=Reason.CONFORMS, warnings=warnings, audit=audit)
+    sentences = [violation.sentence for violation in denied]
+    return Decision(
+        allowed=False,
+        reason=Reason.POLICY_VIOLATED,
+        message="\n".join(sentences),
+        code=403,
+        warnings=warnings,
+        audit=audit,
+    )

@@ -1,0 +1,153 @@
+"""What an admitted object should have that it has not yet, as a minimal patch on the raw object.
+
+Pure; `patch` knows how an addition is expressed. The user's values win: a variable that a container
+already has is never touched. Applying twice equals applying once.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfadmit_trainer import contract
+from tfadmit_webhook import network, patch, raw, workload
+from tfadmit_webhook.decision import Operation, Reason, Refusal
+from tfadmit_webhook.settings import NetworkProfile, Settings
+
+# Replicated jobs of a runtime whose pods are tasks, unless their pod template says otherwise:
+# Trainer's own step, and the names of roles. Initializers and other helpers are none.
+_TRAINER_STEP = "trainer"
+_TASK_NAMES = frozenset((*contract.ROLES, "master"))
+
+
+def pod(
+    view: workload.Pod, task: contract.Task, *, source: str, settings: Settings
+) -> list[Operation] | Refusal:
+    """Give the patch that makes a pod the given task."""
+    targets = workload.target_containers(view)
+    if refusal := _missing_containers(view, targets):
+        return refusal
+    stated = view.annotations.get(contract.NETWORK_ANNOTATION)
+    profile = network.choose(
+        settings.network_profiles,
+        resources=(name for target in targets for name in target.resources()),
+        stated=stated,
+    )
+    networks = network.attachments(
+        profile=profile,
+        stated=stated,
+        existing=view.annotations.get(contract.NETWORKS_ANNOTATION),
+    )
+    if isinstance(networks, Refusal):
+        return networks
+    env = _environment(task, profile, settings=settings)
+    status = _status(task, env, targets, source=source, profile=profile)
+    annotations = {contract.STATUS_ANNOTATION: status}
+    if networks is not None:
+        annotations[contract.NETWORKS_ANNOTATION] = networks
+    operations = patch.set_entries(view.content, ("metadata", "annotations"), annotations)
+    for target in targets:
+        operations += _env_operations(view, target, env)
+    return operations
+
+
+def runtime(content: raw.JsonObject) -> list[Operation]:
+    """Give the patch that copies a runtime's framework label to where the pods get it from.
+
+    Trainer copies none of a runtime's labels; those of `template.metadata` reach the JobSet and
+    those of a pod template reach its pods.
+    """
+    template: raw.Path = ("spec", "template")
+    jobs_path: raw.Path = (*template, "spec", "replicatedJobs")
+    paths = [template] if isinstance(raw.at(content, template), dict) else []
+    jobs = raw.sequence(raw.at(content, jobs_path))
+    pod_templates = workload.template_paths(jobs, at=jobs_path)
+    paths += [path for path in pod_templates if _is_task_template(content, path)]
+    label = {contract.FRAMEWORK_LABEL: contract.FRAMEWORK}
+    operations: list[Operation] = []
+    for path in paths:
+        labels: raw.Path = (*path, "metadata", "labels")
+        # Another framework's label was set on purpose; it keeps the pods out of the cluster.
+        if contract.FRAMEWORK_LABEL not in raw.strings(raw.at(content, labels)):
+            operations += patch.set_entries(content, labels, label)
+    return operations
+
+
+def _is_task_template(content: raw.JsonObject, path: raw.Path) -> bool:
+    job = raw.mapping(raw.at(content, path[:-3]))
+    metadata = raw.mapping(raw.at(content, (*path, "metadata")))
+    annotations = raw.strings(metadata.get("annotations"))
+    if annotations.get(contract.INJECT_ANNOTATION) == "false":
+        return False
+    step = raw.at(job, ("template", "metadata", "labels", contract.ANCESTOR_LABEL))
+    return (
+        step == _TRAINER_STEP
+        or job.get("name") in _TASK_NAMES
+        or contract.ROLE_LABEL in raw.strings(metadata.get("labels"))
+    )
+
+
+def _missing_containers(
+    view: workload.Pod, targets: Sequence[workload.Container]
+) -> Refusal | None:
+    present = {target.name for target in targets}
+    missing = [name for name in workload.named_containers(view) if name not in present]
+    if not missing:
+        return None
+    known = ", ".join(container.name for container in view.containers())
+    return Refusal(
+        reason=Reason.ANNOTATION_INVALID,
+        message=(
+            f"annotation {contract.CONTAINERS_ANNOTATION} names {missing[0]!r}, "
+            f"and the pod's containers are {known}: name one of these, or remove the annotation"
+        ),
+    )
+
+
+def _environment(
+    task: contract.Task, profile: NetworkProfile | None, *, settings: Settings
+) -> dict[str, str]:
+    env = contract.environment(task, max_inline_bytes=settings.max_inline_bytes)
+    return {**env, **(profile.env if profile else {})}
+
+
+def _env_operations(
+    view: workload.Pod, target: workload.Container, env: Mapping[str, str]
+) -> list[Operation]:
+    """Put what is missing before the user's variables, so that `$(TF_TASK_INDEX)` expands there."""
+    present = target.env()
+    missing = [{"name": name, "value": value} for name, value in env.items() if name not in present]
+    return patch.prepend(view.content, (*target.path, "env"), missing)
+
+
+def _status(
+    task: contract.Task,
+    env: Mapping[str, str],
+    targets: Sequence[workload.Container],
+    *,
+    source: str,
+    profile: NetworkProfile | None,
+) -> str:
+    """Say in one short value what was decided.
+
+    `kept` names the variables whose value is not ours. It is judged by value, so that a second
+    round over our own output says the same.
+    """
+    own = [target.env() for target in targets]
+    kept = [
+        name
+        for name, value in env.items()
+        if any(name in present and present[name].get("value") != value for present in own)
+    ]
+    status: dict[str, Any] = {
+        "v": contract.VERSION,
+        "role": task.role,
+        "index": task.index,
+        "tasks": task.cluster.total,
+        "source": source,
+        "inline": contract.TF_CONFIG_ENV in env,
+    }
+    if profile:
+        status["network"] = profile.name
+    if kept:
+        status["kept"] = kept
+    return json.dumps(status, separators=(",", ":"))

@@ -1,0 +1,99 @@
+"""What a platform team can decide about the webhook, as one frozen value with a default for all.
+
+Only values belong here: no reading of files or environment (`settings_file` reads them from YAML),
+and no logic. Each field's text is also its description in the published JSON schema.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal
+
+from tfadmit_trainer import contract
+
+Level = Literal["deny", "warn", "off"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkProfile:
+    """What pods get that request one of some resources."""
+
+    name: str
+    """Name of the profile; it stands in the status of the pods."""
+
+    resources: tuple[str, ...]
+    """Names of resources, `*` allowed; a container that requests one selects the profile."""
+
+    attach: str | None = None
+    """Network to attach, as in the annotation k8s.v1.cni.cncf.io/networks."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Environment of the containers, set where the user has not set it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """How the server takes requests."""
+
+    threads: int = 16
+    """Requests that are worked on at the same time, handshakes included."""
+
+    max_in_flight: int = 64
+    """Requests above this number are answered 503 with Retry-After; the API server tries again."""
+
+    # Objects have up to 3 MiB and an UPDATE carries two of them: about 7 MiB with its envelope.
+    max_body_bytes: int = 8 * 1024 * 1024
+    """Largest review that is read; larger ones are answered 413."""
+
+    # The API server keeps idle connections for 90 s and does not retry on one that was just closed.
+    keep_alive_seconds: int = 120
+    """How long an idle connection stays open."""
+
+    default_timeout_seconds: float = 10.0
+    """Time for one review when the request does not say how much it has."""
+
+
+INFINIBAND: Final = NetworkProfile(
+    name="infiniband",
+    resources=("nvidia.com/hostdev", "rdma/*"),
+    attach="hostdevice-net",
+    env=MappingProxyType(
+        {
+            "NCCL_IB_DISABLE": "0",
+            "NCCL_SOCKET_IFNAME": "net",
+            "NCCL_DEBUG": "INFO",
+            "NCCL_DEBUG_SUBSYS": "INIT,NET,IB",
+        }
+    ),
+)
+TCP: Final = NetworkProfile(
+    name="tcp",
+    resources=("nvidia.com/gpu", "nvidia.com/mig-*", "amd.com/gpu"),
+    env=MappingProxyType(
+        {"NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "eth0", "NCCL_DEBUG": "INFO"}
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything a platform team can decide."""
+
+    cluster_domain: str = "cluster.local"
+    """DNS domain of the cluster."""
+
+    default_port: int = contract.DEFAULT_PORT
+    """Rendezvous port of pods that state none."""
+
+    # A quarter of Linux's limit of 128 KiB for one environment string, as every pod carries a copy.
+    max_inline_bytes: int = 32 * 1024
+    """Largest TF_CONFIG that is written into a pod; larger clusters travel in compact form."""
+
+    network_profiles: tuple[NetworkProfile, ...] = (INFINIBAND, TCP)
+    """Network profiles, in order; the first that matches is taken."""
+
+    policies: Mapping[str, Level] = field(default_factory=dict)
+    """Level of each rule by its identifier, where it differs from the rule's own."""
+
+    server: Server = field(default_factory=Server)
+    """How the server takes requests."""
