@@ -1,0 +1,49 @@
+"""The files of deploy/ as values: read, rendered, picked. No judgement about what is in them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+RUNTIMES = sorted(DEPLOY.glob("runtimes/*.yaml"))
+EXAMPLES = sorted(DEPLOY.glob("examples/*.yaml"))
+
+Object = dict[str, Any]
+
+
+def kubectl() -> str:
+    """The user's kubectl: rendering needs no cluster, so its version hardly matters."""
+    found = shutil.which("kubectl")
+    if not found:
+        pytest.skip("needs kubectl on the PATH to render the kustomization")
+    return found
+
+
+def kustomize(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Render a kustomization."""
+    command = [kubectl(), "kustomize", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def parse(text: str) -> list[Object]:
+    """Every object in a stream of YAML documents."""
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def read(name: str) -> list[Object]:
+    """Every object in one file of deploy/."""
+    return parse((DEPLOY / name).read_text())
+
+
+def one(objects: Iterable[Object], kind: str) -> Object:
+    """The only object of its kind."""
+    (found,) = (item for item in objects if item["kind"] == kind)
+    return found

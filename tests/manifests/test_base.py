@@ -1,0 +1,269 @@
+"""The server's side of deploy/base: what is applied, with which rights, how hardened."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from manifests import shipped
+
+NAMESPACED = {
+    "ConfigMap",
+    "Deployment",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "Service",
+    "ServiceAccount",
+}
+
+
+@pytest.fixture
+def deployment(base):
+    return shipped.one(base, "Deployment")
+
+
+@pytest.fixture
+def pod(deployment):
+    return deployment["spec"]["template"]["spec"]
+
+
+@pytest.fixture
+def container(pod):
+    (only,) = pod["containers"]
+    return only
+
+
+def test_renders_without_a_warning(rendering):
+    assert (rendering.returncode, rendering.stderr) == (0, "")
+
+
+def test_the_base_holds_exactly_these_objects(base):
+    assert sorted(item["kind"] for item in base) == [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "Deployment",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "Service",
+        "ServiceAccount",
+        "ValidatingWebhookConfiguration",
+    ]
+
+
+def test_everything_namespaced_lies_in_the_own_namespace(base):
+    assert shipped.one(base, "Namespace")["metadata"]["name"] == "tfadmit-system"
+    places = {i["kind"]: i["metadata"].get("namespace") for i in base}
+    assert places == {kind: "tfadmit-system" if kind in NAMESPACED else None for kind in places}
+
+
+def test_the_two_steps_of_the_installation_select_everything_once(base):
+    """README: `-l app.kubernetes.io/component=server`, then `=admission`."""
+    steps = {i["kind"]: i["metadata"]["labels"]["app.kubernetes.io/component"] for i in base}
+    assert {kind for kind, step in steps.items() if step == "admission"} == {
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    }
+    assert set(steps.values()) == {"server", "admission"}
+
+
+def test_the_namespace_enforces_the_restricted_pod_security_standard(base):
+    labels = shipped.one(base, "Namespace")["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_the_server_may_read_jobsets_and_jobs_and_nothing_else(base):
+    assert shipped.one(base, "ClusterRole")["rules"] == [
+        {
+            "apiGroups": ["jobset.x-k8s.io"],
+            "resources": ["jobsets"],
+            "verbs": ["get", "list", "watch"],
+        },
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+    ]
+
+
+def test_the_role_is_bound_to_the_servers_account_only(base, pod):
+    binding = shipped.one(base, "ClusterRoleBinding")
+    assert binding["roleRef"] == {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": "tfadmit-webhook",
+    }
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "tfadmit-webhook", "namespace": "tfadmit-system"}
+    ]
+    account = shipped.one(base, "ServiceAccount")
+    assert account["metadata"]["name"] == pod["serviceAccountName"] == "tfadmit-webhook"
+    assert account["automountServiceAccountToken"] is False
+    assert pod["automountServiceAccountToken"] is True
+
+
+def test_the_server_is_started_with_these_arguments(container):
+    assert container["args"] == [
+        "serve",
+        *("--config", "/etc/tfadmit/settings.yaml"),
+        *("--host", "0.0.0.0"),
+        *("--port", "10250"),
+        *("--metrics-port", "8080"),
+        *("--tls-cert", "/tls/tls.crt"),
+        *("--tls-key", "/tls/tls.key"),
+        "--in-cluster",
+    ]
+    assert "command" not in container
+
+
+def test_the_files_of_the_arguments_are_mounted_read_only(base, container, pod):
+    mounts = {m["name"]: m for m in container["volumeMounts"]}
+    volumes = {v["name"]: v for v in pod["volumes"]}
+    assert {name: mount["mountPath"] for name, mount in mounts.items()} == {
+        "settings": "/etc/tfadmit",
+        "tls": "/tls",
+        "tmp": "/tmp",
+    }
+    assert mounts["settings"]["readOnly"] is True
+    assert mounts["tls"]["readOnly"] is True
+    # A subPath would be filled once and never see a renewed certificate.
+    assert not any("subPath" in mount for mount in mounts.values())
+    settings = shipped.one(base, "ConfigMap")
+    assert volumes["settings"]["configMap"]["name"] == settings["metadata"]["name"]
+    assert list(settings["data"]) == ["settings.yaml"]
+    assert volumes["tls"]["secret"]["secretName"] == "tfadmit-webhook-tls"
+    assert [i["key"] for i in volumes["tls"]["secret"]["items"]] == ["tls.crt", "tls.key"]
+    assert volumes["tmp"]["emptyDir"]["medium"] == "Memory"
+
+
+def test_a_changed_settings_file_rolls_the_pods(base):
+    """The name carries a hash of the content, and the Deployment names it."""
+    name = shipped.one(base, "ConfigMap")["metadata"]["name"]
+    assert name.startswith("tfadmit-settings-")
+
+
+def test_the_settings_are_these(base):
+    (text,) = shipped.one(base, "ConfigMap")["data"].values()
+    assert yaml.safe_load(text) == {
+        "clusterDomain": "cluster.local",
+        "defaultPort": 12345,
+        "maxInlineBytes": 32768,
+        "server": {"threads": 32, "maxInFlight": 24, "maxBodyBytes": 8388608},
+        "networkProfiles": [
+            {
+                "name": "infiniband",
+                "resources": ["nvidia.com/hostdev", "rdma/*"],
+                "attach": "hostdevice-net",
+                "env": {
+                    "NCCL_IB_DISABLE": "0",
+                    "NCCL_SOCKET_IFNAME": "net",
+                    "NCCL_DEBUG": "INFO",
+                    "NCCL_DEBUG_SUBSYS": "INIT,NET,IB",
+                },
+            },
+            {
+                "name": "tcp",
+                "resources": ["nvidia.com/gpu", "nvidia.com/mig-*", "amd.com/gpu"],
+                "env": {
+                    "NCCL_IB_DISABLE": "1",
+                    "NCCL_SOCKET_IFNAME": "eth0",
+                    "NCCL_DEBUG": "INFO",
+                },
+            },
+        ],
+        "policies": {"TFA001": "deny", "TFA002": "deny"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("probe", "path"),
+    [("startupProbe", "/healthz"), ("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")],
+)
+def test_probes_ask_the_serving_port_over_tls(container, probe, path):
+    assert container[probe]["httpGet"] == {"path": path, "port": "https", "scheme": "HTTPS"}
+
+
+def test_a_rollout_never_leaves_the_api_server_without_an_answer(deployment, pod, container):
+    spec = deployment["spec"]
+    assert spec["replicas"] == 3
+    assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    # Requests take 10 s at most; they fit behind the sleep.
+    sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] == 60 > sleep + 10
+
+
+def test_replicas_are_spread_but_never_unschedulable_for_it(deployment, pod):
+    labels = deployment["spec"]["selector"]["matchLabels"]
+    anti_affinity = pod["affinity"]["podAntiAffinity"]
+    assert list(anti_affinity) == ["preferredDuringSchedulingIgnoredDuringExecution"]
+    (preferred,) = anti_affinity["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert preferred["podAffinityTerm"]["topologyKey"] == "kubernetes.io/hostname"
+    assert preferred["podAffinityTerm"]["labelSelector"]["matchLabels"] == labels
+    (spread,) = pod["topologySpreadConstraints"]
+    assert spread["topologyKey"] == "topology.kubernetes.io/zone"
+    assert spread["whenUnsatisfiable"] == "ScheduleAnyway"
+    assert spread["labelSelector"]["matchLabels"] == labels
+
+
+def test_everything_that_selects_pods_selects_the_servers(base, deployment):
+    labels = deployment["spec"]["selector"]["matchLabels"]
+    assert labels.items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    assert shipped.one(base, "Service")["spec"]["selector"] == labels
+    assert shipped.one(base, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
+    assert shipped.one(base, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"] == labels
+
+
+def test_a_drain_takes_one_replica_at_a_time_and_broken_ones_at_once(base):
+    spec = shipped.one(base, "PodDisruptionBudget")["spec"]
+    assert spec["maxUnavailable"] == 1
+    assert spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
+def test_training_pods_cannot_preempt_the_server(base, pod):
+    priority = shipped.one(base, "PriorityClass")
+    assert pod["priorityClassName"] == priority["metadata"]["name"]
+    assert priority["value"] == 1_000_000_000  # the highest that is not reserved for the system
+    assert not priority.get("globalDefault")
+
+
+def test_no_mesh_sidecar_stands_before_the_port(deployment):
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert labels["sidecar.istio.io/inject"] == "false"
+
+
+def test_the_pod_meets_the_restricted_standard_and_more(pod, container):
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "privileged": False,
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+
+
+def test_memory_is_limited_and_cpu_is_not(container):
+    """Throttling turns a burst of pods into timeouts."""
+    resources = container["resources"]
+    assert set(resources["requests"]) == {"cpu", "memory"}
+    assert set(resources["limits"]) == {"memory"}
+
+
+def test_the_network_policy_names_both_ports_and_keeps_metrics_inside(base):
+    spec = shipped.one(base, "NetworkPolicy")["spec"]
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    reviews, metrics = spec["ingress"]
+    assert reviews == {"ports": [{"protocol": "TCP", "port": "https"}]}
+    assert metrics == {
+        "from": [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}],
+        "ports": [{"protocol": "TCP", "port": "metrics"}],
+    }
+    (api_server,) = spec["egress"]
+    assert [entry["port"] for entry in api_server["ports"]] == [443, 6443, 16443]
