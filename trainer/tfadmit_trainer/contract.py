@@ -183,7 +183,7 @@ def _check_sizes(cluster: Cluster) -> None:
     for role in ("chief", "evaluator"):
         if sizes[role] > 1:
             raise ContractError(
-                f"TensorFlow allows one {role}, the compact cluster has {sizes[role]}"
+                f"TensorFlow allows one {role}, the cluster has {sizes[role]}"
             )
 
 

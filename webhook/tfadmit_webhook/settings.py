@@ -35,11 +35,13 @@ class NetworkProfile:
 class Server:
     """How the server takes requests."""
 
-    threads: int = 16
-    """Requests that are worked on at the same time, handshakes included."""
+    # More than max_in_flight: the threads above it answer 503 at once, and take handshakes and
+    # probes while the others wait for the API server.
+    threads: int = 32
+    """Connections that are served at the same time, handshakes and probes included."""
 
-    max_in_flight: int = 64
-    """Requests above this number are answered 503 with Retry-After; the API server tries again."""
+    max_in_flight: int = 24
+    """Reviews above this number are answered 503 with Retry-After; the API server tries again."""
 
     # Objects have up to 3 MiB and an UPDATE carries two of them: about 7 MiB with its envelope.
     max_body_bytes: int = 8 * 1024 * 1024

@@ -1,0 +1,173 @@
+"""Generated pods: whatever the API server can send, the patch applies and loses nothing.
+
+One test with all properties, so that a run with N examples means N pods (`--hypothesis-profile`;
+10,000 in CI).
+"""
+
+import copy
+import json
+
+import jsonpatch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import admission
+import builders
+from tfadmit_webhook import review
+
+KNOWN_NAMES = [
+    "TF_CONFIG",
+    "TF_TASK_INDEX",
+    "TFADMIT_CLUSTER",
+    "NCCL_DEBUG",
+    "EPOCHS",
+    "JOB_COMPLETION_INDEX",
+]
+RESOURCES = ["cpu", "nvidia.com/gpu", "nvidia.com/hostdev", "rdma/hca", "memory"]
+
+words = st.text(alphabet="ab~/.0", min_size=1, max_size=6)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=2),
+    max_leaves=4,
+)
+# Names that no Kubernetes API has: fields from a version that we do not know.
+unknown_fields = st.dictionaries(words.map(lambda word: f"x{word}"), json_values, max_size=2)
+
+
+def nullable(strategy):
+    return st.none() | strategy
+
+
+variables = st.one_of(
+    st.none(),
+    st.builds(
+        lambda name, value, more: {"name": name, "value": value, **more},
+        st.sampled_from(KNOWN_NAMES) | words,
+        st.text(max_size=3),
+        unknown_fields,
+    ),
+    st.builds(
+        lambda name: {"name": name, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        st.sampled_from(KNOWN_NAMES),
+    ),
+)
+quantities = st.sampled_from(["0", "1", "8"]) | st.integers(0, 8)
+resources = st.fixed_dictionaries(
+    {},
+    optional={
+        "limits": nullable(st.dictionaries(st.sampled_from(RESOURCES), quantities, max_size=3)),
+        "requests": nullable(st.dictionaries(st.sampled_from(RESOURCES), quantities, max_size=3)),
+    },
+)
+
+
+@st.composite
+def containers(draw, name):
+    optional = {
+        "env": nullable(st.lists(variables, max_size=4)),
+        "resources": nullable(resources),
+        "ports": nullable(st.lists(nullable(st.just({"containerPort": 80})), max_size=1)),
+    }
+    fields = draw(st.fixed_dictionaries({}, optional=optional))
+    return {**draw(unknown_fields), **fields, "name": name}
+
+
+@st.composite
+def container_lists(draw):
+    names = draw(
+        st.lists(st.sampled_from(["node", "tensorflow", "logs", "train", "x"]), min_size=1,
+                 max_size=3, unique=True)
+    )  # fmt: skip
+    items = [draw(containers(name)) for name in names]
+    if draw(st.booleans()):
+        items.insert(draw(st.integers(0, len(items))), None)
+    return items
+
+
+@st.composite
+def pods(draw):
+    """A pod of JobSet `mnist`, replicated job `node`: tasks 0 to 2."""
+    index = draw(st.integers(0, 2))
+    pod = builders.make_pod(index=index, containers=draw(container_lists()))
+    metadata, spec = pod["metadata"], pod["spec"]
+    metadata["labels"] |= draw(st.dictionaries(words, st.text(max_size=3), max_size=2))
+    metadata["annotations"] |= draw(st.dictionaries(words, st.text(max_size=3), max_size=2))
+    networks = st.sampled_from(["", "macvlan", "a/b@c, d", "[]", '[{"name":"hostdevice-net"}]'])
+    if draw(st.booleans()):
+        metadata["annotations"]["k8s.v1.cni.cncf.io/networks"] = draw(networks)
+    if draw(st.booleans()):
+        value = draw(st.sampled_from(["none", "my-net", "ops/a@b,c"]))
+        metadata["annotations"]["tfadmit.dev/network"] = value
+    for name in ("namespace", "name", "ownerReferences", "managedFields", "finalizers"):
+        if draw(st.booleans()):
+            metadata[name] = None
+    for name in ("initContainers", "ephemeralContainers", "volumes"):
+        if draw(st.booleans()):
+            spec[name] = draw(nullable(st.just([]) | st.just([None])))
+    return {**draw(unknown_fields), **pod, "spec": {**draw(unknown_fields), **spec}}
+
+
+def foreign_injector(pod):
+    """What a service mesh does: one more container, annotation and variable, at either end."""
+    changed = copy.deepcopy(pod)
+    spec = changed["spec"]
+    spec["containers"] = [*spec["containers"], {"name": "mesh", "env": None}]
+    changed["metadata"]["annotations"]["mesh.example/injected"] = "yes"
+    return changed
+
+
+def order_free(pod):
+    """The pod without the order of variables, which two injectors may interleave."""
+    copied = copy.deepcopy(pod)
+    for container in copied["spec"]["containers"]:
+        if container and container.get("env"):
+            container["env"] = sorted(map(json.dumps, container["env"]))
+    return copied
+
+
+def survives(before, after):
+    """Whether everything in `before` is still in `after`; null counts as absent."""
+    if isinstance(before, dict):
+        return isinstance(after, dict) and all(
+            value is None or survives(value, after.get(key)) for key, value in before.items()
+        )
+    if isinstance(before, list) and isinstance(after, list):
+        tail = after[len(after) - len(before) :] if before else []
+        return all(map(survives, before, tail)) and len(tail) == len(before)
+    return before == after
+
+
+GIVEN = admission.context(builders.make_jobset())
+
+
+def round_of(pod):
+    decision = admission.decide("/mutate/pods", pod, given=GIVEN)
+    assert decision.allowed, decision.message
+    review.render(decision, uid="u")
+    return jsonpatch.apply_patch(copy.deepcopy(pod), list(decision.patch)), decision
+
+
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+
+
+@given(pods())
+def test_any_pod_is_admitted_completely_once_and_in_any_order(pod):
+    once, _ = round_of(pod)
+
+    # nothing of the user's is lost or changed (the networks annotation is extended)
+    before, after = copy.deepcopy(pod), copy.deepcopy(once)
+    listed = before["metadata"]["annotations"].pop(NETWORKS, None)
+    extended = after["metadata"]["annotations"].pop(NETWORKS, None)
+    assert survives(before, after)
+    assert listed is None or extended is not None
+
+    # a second round changes nothing
+    again, second = round_of(once)
+    assert second.patch == []
+    assert again == once
+
+    # before or after another injector, with the API server's second round, it is the same pod
+    we_first = round_of(foreign_injector(once))[0]
+    we_last = round_of(foreign_injector(pod))[0]
+    assert order_free(we_first) == order_free(we_last)
