@@ -1,0 +1,42 @@
+"""What the import contracts cannot say: pure modules use no part of Python that does I/O.
+
+(Import directions and third-party packages are contracts in pyproject.toml, `lint-imports`.)
+"""
+
+import ast
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+OUTSIDE = {
+    "asyncio", "datetime", "http", "io", "logging", "multiprocessing", "os", "pathlib", "random",
+    "secrets", "select", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile",
+    "threading", "time", "urllib",
+}  # fmt: skip
+PURE = [
+    *(ROOT / "trainer/tfadmit_trainer").glob("pattern.py"),
+    *(ROOT / "trainer/tfadmit_trainer").glob("contract.py"),
+    *(
+        ROOT / f"webhook/tfadmit_webhook/{name}.py"
+        for name in (
+            "cluster", "decision", "facts", "handler", "lookup", "mutate", "naming", "network",
+            "patch", "ratchet", "raw", "review", "settings", "settings_file", "workload",
+        )
+    ),
+    *(ROOT / "webhook/tfadmit_webhook/policy").glob("*.py"),
+    ROOT / "certs/tfadmit_certs/san.py",
+]  # fmt: skip
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("path", PURE, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_pure_module_touches_nothing_outside(path):
+    assert not set(imported(path)) & OUTSIDE
