@@ -26,8 +26,9 @@ def context(
 
 
 def views(objects: Iterable[Any]) -> list[facts.Workload]:
-    kinds = {"JobSet": workload.jobset, "Job": workload.job}
-    return [kinds[item["kind"]](item) for item in objects]
+    return [
+        (workload.job if item.get("kind") == "Job" else workload.jobset)(item) for item in objects
+    ]
 
 
 def decide(

@@ -148,7 +148,7 @@ def test_the_settings_are_these(base):
         "clusterDomain": "cluster.local",
         "defaultPort": 12345,
         "maxInlineBytes": 32768,
-        "server": {"threads": 32, "maxInFlight": 24, "maxBodyBytes": 8388608},
+        "server": {"threads": 32, "maxInFlight": 512, "maxBodyBytes": 8388608},
         "networkProfiles": [
             {
                 "name": "infiniband",

@@ -8,12 +8,16 @@ import copy
 import json
 
 import jsonpatch
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import admission
 import builders
 from tfadmit_webhook import review
+
+# Ten thousand pods take a minute or two.
+pytestmark = pytest.mark.timeout(1800)
 
 KNOWN_NAMES = [
     "TF_CONFIG",
@@ -171,3 +175,67 @@ def test_any_pod_is_admitted_completely_once_and_in_any_order(pod):
     we_first = round_of(foreign_injector(once))[0]
     we_last = round_of(foreign_injector(pod))[0]
     assert order_free(we_first) == order_free(we_last)
+
+
+def places(value, path=()):
+    """Every place in a JSON value."""
+    yield path
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from places(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from places(item, (*path, index))
+
+
+def replaced(value, path, junk):
+    if not path:
+        return junk
+    copied = copy.copy(value)
+    copied[path[0]] = replaced(value[path[0]], path[1:], junk)
+    return copied
+
+
+@st.composite
+def damaged(draw, originals):
+    """An object with a value of any type at one or two of its places."""
+    content = draw(originals)
+    for _ in range(draw(st.integers(1, 2))):
+        path = draw(st.sampled_from(list(places(content))[1:]))
+        content = replaced(content, path, draw(json_values))
+        if not isinstance(content, dict):
+            break
+    return content
+
+
+runtimes = st.sampled_from(
+    [
+        builders.make_runtime(),
+        builders.make_runtime(
+            builders.make_trainer_job(labels={"a": "b"}, annotations={"c": "d"}),
+            builders.make_trainer_job("ps", step=None),
+        ),
+    ]
+)
+WORKLOADS = st.sampled_from(
+    [
+        builders.make_jobset(builders.make_replicated_job(annotations={"tfadmit.dev/port": "1"})),
+        builders.make_jobset(builders.make_replicated_job("chief", replicas=None)),
+    ]
+)
+
+
+@given(damaged(pods()), damaged(WORKLOADS))
+def test_no_value_of_the_wrong_type_makes_admission_fail(pod, workload):
+    given_context = admission.context(workload if isinstance(workload, dict) else {})
+    decision = admission.decide("/mutate/pods", pod, given=given_context)
+    jsonpatch.apply_patch(copy.deepcopy(pod), list(decision.patch))
+    review.render(decision, uid="u")
+
+
+@given(damaged(runtimes), damaged(runtimes))
+def test_no_value_of_the_wrong_type_makes_the_judging_of_a_runtime_fail(new, old):
+    for path in ("/mutate/runtimes", "/validate/runtimes"):
+        decision = admission.decide(path, new, operation="UPDATE", old=old)
+        jsonpatch.apply_patch(copy.deepcopy(new), list(decision.patch))
+        review.render(decision, uid="u")

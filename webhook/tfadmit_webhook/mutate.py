@@ -81,7 +81,7 @@ def _is_task_template(content: raw.JsonObject, path: raw.Path) -> bool:
     step = raw.at(job, ("template", "metadata", "labels", contract.ANCESTOR_LABEL))
     return (
         step == _TRAINER_STEP
-        or job.get("name") in _TASK_NAMES
+        or raw.text(job.get("name")) in _TASK_NAMES
         or contract.ROLE_LABEL in raw.strings(metadata.get("labels"))
     )
 

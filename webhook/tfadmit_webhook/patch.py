@@ -1,7 +1,9 @@
 """RFC 6902 operations that add to a raw object and touch nothing else in it.
 
 Knows JSON and JSON pointers (RFC 6901), nothing of Kubernetes. Parents are created only where they
-are absent or null; existing maps and lists are never replaced.
+are absent or null; existing maps and lists are never replaced. Where a value of another type stands
+in the way, nothing is added: mutating webhooks see custom resources before their schema is checked,
+and the API server's own message about the type is the one that helps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +25,10 @@ def set_entries(document: object, path: raw.Path, entries: Mapping[str, str]) ->
     first one creates.
     """
     present = raw.at(document, path)
+    if present is None and entries:
+        return _create(document, path, dict(entries))
     if not isinstance(present, dict):
-        return [_create(document, path, dict(entries))] if entries else []
+        return []
     return [
         _operation("replace" if key in present else "add", (*path, key), value)
         for key, value in entries.items()
@@ -34,20 +38,24 @@ def set_entries(document: object, path: raw.Path, entries: Mapping[str, str]) ->
 
 def prepend(document: object, path: raw.Path, items: Sequence[Any]) -> list[Operation]:
     """Give the operations after which the list at `path` begins with these items, in this order."""
-    if not items:
+    present = raw.at(document, path)
+    if present is None and items:
+        return _create(document, path, list(items))
+    if not isinstance(present, list):
         return []
-    if not isinstance(raw.at(document, path), list):
-        return [_create(document, path, list(items))]
     return [_operation("add", (*path, index), item) for index, item in enumerate(items)]
 
 
-def _create(document: object, path: raw.Path, value: object) -> Operation:
+def _create(document: object, path: raw.Path, value: object) -> list[Operation]:
     """Add a value together with those of its parents that are absent or null."""
     depth = len(path)
     while depth > 1 and raw.at(document, path[: depth - 1]) is None:
         depth -= 1
         value = {str(path[depth]): value}
-    return _operation("add", path[:depth], value)
+    # A parent that has another type reads as nothing above, and cannot be added to.
+    if not isinstance(raw.at(document, path[: depth - 1]), dict):
+        return []
+    return [_operation("add", path[:depth], value)]
 
 
 def _operation(op: Any, path: raw.Path, value: object) -> Operation:  # noqa: ANN401 - a literal

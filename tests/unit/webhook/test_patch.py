@@ -42,3 +42,11 @@ def test_what_is_already_there_needs_no_operation():
 def test_items_are_put_first_in_their_order(document):
     after = apply(document, patch.prepend(document, ("env",), [1, 2]))
     assert after == {"env": [1, 2, *(document.get("env") or [])]}
+
+
+@pytest.mark.parametrize(
+    "document", [{"metadata": []}, {"metadata": "x"}, {"metadata": {"annotations": [1]}}]
+)
+def test_nothing_is_added_to_a_value_of_another_type(document):
+    assert patch.set_entries(document, ("metadata", "annotations"), {"a": "1"}) == []
+    assert patch.prepend({"env": "x"}, ("env",), [1]) == []

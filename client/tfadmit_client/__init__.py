@@ -1,0 +1,1 @@
+"""The `tfadmit` command for platform teams and data scientists."""

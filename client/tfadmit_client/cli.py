@@ -1,0 +1,142 @@
+"""The command `tfadmit`: finds a subcommand, runs it, turns what went wrong into a sentence.
+
+Here: the table of commands, exit codes, and nothing that takes time to import: `tfadmit --help`
+answers before a person notices. Each command is a function `main(argv, prog=…) -> int` elsewhere.
+
+Exit codes: 0; 1 something would be refused; 2 the input or the usage is wrong; 130 Ctrl-C; 141 who
+reads the output has gone (as the shell reports it for other programs).
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+OK, REFUSED, INTERRUPTED, BROKEN_PIPE = 0, 2, 130, 141
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A subcommand: one entry here is all that it takes."""
+
+    name: str
+    help: str
+    module: str
+    extra: str
+    """The extra of the distribution that installs what it needs."""
+
+
+COMMANDS = (
+    Command(
+        name="preview",
+        help="show the pods of files as a cluster with tfadmit would make them",
+        module="tfadmit_client.preview_command",
+        extra="client",
+    ),
+    Command(
+        name="demo",
+        help="start the server on loopback, send it example pods, explain what comes back",
+        module="tfadmit_client.demo_command",
+        extra="webhook,certs",
+    ),
+    Command(
+        name="serve",
+        help="run the admission server",
+        module="tfadmit_webhook.cli",
+        extra="webhook",
+    ),
+    Command(
+        name="certs",
+        help="issue certificates for the server",
+        module="tfadmit_certs.cli",
+        extra="certs",
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `tfadmit`; the result is the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _close_stdout()
+        return BROKEN_PIPE
+    return code
+
+
+def _dispatch(words: Sequence[str]) -> int:
+    if not words:
+        print(_help(), file=sys.stderr)
+        return REFUSED
+    first = words[0]
+    if first in ("-h", "--help", "help"):
+        print(_help())
+        return OK
+    if first in ("-V", "--version", "version"):
+        from tfadmit_trainer import __version__  # noqa: PLC0415 - not needed otherwise
+
+        print(f"tfadmit {__version__}")
+        return OK
+    command = next((item for item in COMMANDS if item.name == first), None)
+    if command is None:
+        return _fail(f"tfadmit: there is no command {first!r}{_near(first)}; see tfadmit --help")
+    return _run(command, words[1:])
+
+
+def _run(command: Command, argv: Sequence[str]) -> int:
+    from tfadmit_client import fault  # noqa: PLC0415 - not needed for --help
+
+    prog = f"tfadmit {command.name}"
+    try:
+        result: int = importlib.import_module(command.module).main(argv, prog=prog)
+    except SystemExit as stop:  # argparse has printed the help (0) or the mistake (2)
+        return stop.code if isinstance(stop.code, int) else REFUSED
+    except fault.ClientError as error:
+        return _fail(f"{prog}: error: {error}")
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing.startswith("tfadmit"):
+            raise
+        return _fail(
+            f"{prog}: error: it needs {missing!r}, which is not installed:\n"
+            f"  pip install 'tfadmit[{command.extra}]'"
+        )
+    return result
+
+
+def _fail(message: str) -> int:
+    print(message, file=sys.stderr)
+    return REFUSED
+
+
+def _help() -> str:
+    width = max(len(command.name) for command in COMMANDS)
+    lines = [f"  {command.name:{width}}  {command.help}" for command in COMMANDS]
+    return "\n".join(
+        [
+            "usage: tfadmit COMMAND [OPTION …]",
+            "",
+            "TensorFlow on Kubeflow Trainer: the platform team's tools.",
+            "",
+            *lines,
+            "",
+            "tfadmit COMMAND --help explains a command; tfadmit --version tells the version.",
+        ]
+    )
+
+
+def _near(word: str) -> str:
+    import difflib  # noqa: PLC0415 - only for a mistake
+
+    near = difflib.get_close_matches(word, [command.name for command in COMMANDS], n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _close_stdout() -> None:
+    """Keep the interpreter from complaining about the pipe once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,177 @@
+"""YAML as kubectl reads it: text in, plain values with their lines out.
+
+kubectl reads YAML 1.1 by go.yaml.in/yaml/v2, which differs from PyYAML in its plain scalars: `y`
+and `n` are booleans, times and base-60 numbers are strings, `08` is a number. Duplicate keys are
+refused, as the API server does. Nothing here knows files or Kubernetes.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+_TAG = "tag:yaml.org,2002:"
+_TRUE = frozenset(("y", "yes", "true", "on"))
+_BOOL = re.compile(
+    r"[yYnN]|yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"
+)
+_INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NULL = re.compile(r"~|null|Null|NULL|")
+# Floats from here on have no exact integer any more, so they stay floats.
+_EXACT = 2**53
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes nodes only; the values are built here."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _name, _pattern in (("bool", _BOOL), ("int", _INT), ("float", _FLOAT), ("null", _NULL)):
+    _Loader.add_implicit_resolver(_TAG + _name, re.compile(f"(?:{_pattern.pattern})$"), None)
+_Loader.add_implicit_resolver(_TAG + "merge", re.compile(r"<<$"), ["<"])
+
+
+class TextError(Exception):
+    """Text that is no such YAML; `line` counts from 1."""
+
+    def __init__(self, reason: str, *, line: int) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """One document of a stream, or one item of a list in it."""
+
+    content: Any
+    line: int
+
+
+def documents(text: str) -> Iterator[Document]:
+    """Read every document that is not empty; `items` of Kubernetes lists count as documents.
+
+    Raises:
+        TextError: the text is no YAML.
+    """
+    try:
+        for node in _nodes(text):
+            yield from _documents(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise TextError(_reason(error), line=mark.line + 1 if mark else 1) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, int(error.position)) + 1
+        reason = f"the character U+{int(error.character):04X} is not allowed"
+        raise TextError(reason, line=line) from error
+
+
+def _nodes(text: str) -> Iterator[yaml.Node]:
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            if node := loader.get_node():
+                yield node
+    finally:
+        loader.dispose()
+
+
+def _documents(node: yaml.Node) -> Iterator[Document]:
+    content = _value(node, above=())
+    if content is None:
+        return
+    items = _items(node, content)
+    if items is None:
+        yield Document(content=content, line=node.start_mark.line + 1)
+        return
+    for item in items:
+        yield from _documents(item)
+
+
+def _items(node: yaml.Node, content: object) -> list[yaml.Node] | None:
+    """Give the nodes below `items` of a `kind: List` (or PodList, …), None for another object."""
+    if not isinstance(content, dict) or not str(content.get("kind")).endswith("List"):
+        return None
+    found = [value for key, value in node.value if key.value == "items"]
+    return found[0].value if found and isinstance(found[0], yaml.SequenceNode) else None
+
+
+def _value(node: yaml.Node, *, above: tuple[int, ...]) -> Any:  # noqa: ANN401 - YAML has any type
+    if id(node) in above:
+        raise TextError("an alias that contains itself", line=node.start_mark.line + 1)
+    below = (*above, id(node))
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, above=below)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, above=below) for item in node.value]
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    raise TextError("neither a map, a list nor a scalar", line=node.start_mark.line + 1)
+
+
+def _mapping(node: yaml.MappingNode, *, above: tuple[int, ...]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise TextError("a key must be a word, not a map or a list", line=line)
+        if key_node.tag == _TAG + "merge":
+            merged = {**_merge(value_node, above=above), **merged}
+            continue
+        key = _key(key_node)
+        if key in lines:
+            raise TextError(f"key {key!r} is there twice, first in line {lines[key]}", line=line)
+        lines[key] = line
+        own[key] = _value(value_node, above=above)
+    return {**merged, **own}
+
+
+def _merge(node: yaml.Node, *, above: tuple[int, ...]) -> dict[str, Any]:
+    value = _value(node, above=above)
+    sources = value if isinstance(value, list) else [value]
+    if not all(isinstance(source, dict) for source in sources):
+        raise TextError("<< must name a map, or a list of maps", line=node.start_mark.line + 1)
+    # of several the first one wins
+    return {key: item for source in reversed(sources) for key, item in source.items()}
+
+
+def _key(node: yaml.ScalarNode) -> str:
+    """Keys of JSON are strings; the conversion is that of sigs.k8s.io/yaml."""
+    value = _scalar(node)
+    if value is None:
+        raise TextError("a key is empty", line=node.start_mark.line + 1)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _scalar(node: yaml.ScalarNode) -> str | int | float | None:
+    text, tag = str(node.value), node.tag.removeprefix(_TAG)
+    if tag == "bool":
+        return text.lower() in _TRUE
+    if tag == "int":
+        return _int(text.replace("_", ""))
+    if tag == "float":
+        number = float(text)
+        return int(number) if number.is_integer() and abs(number) < _EXACT else number
+    if tag == "null":
+        return None
+    if tag in ("str", "merge", "binary", "timestamp"):
+        return text
+    raise TextError(f"unknown tag {node.tag}", line=node.start_mark.line + 1)
+
+
+def _int(text: str) -> int:
+    sign = -1 if text.startswith("-") else 1
+    digits = text.lstrip("+-")
+    # Go reads 0777 as octal, Python refuses it
+    octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    return sign * int(digits, 8 if octal else 0)
+
+
+def _reason(error: yaml.MarkedYAMLError) -> str:
+    words = [part for part in (error.context, error.problem) if part]
+    reason = ", ".join(words) or "no valid YAML"
+    return f"{reason} (indent with spaces, not with tabs)" if "'\\t'" in reason else reason

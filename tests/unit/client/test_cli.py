@@ -1,0 +1,156 @@
+"""The command `tfadmit` itself: dispatch, exit codes, and what a user's mistake looks like."""
+
+import importlib
+import os
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from tfadmit_client import cli, fault
+from tfadmit_trainer import __version__
+
+
+def with_command(monkeypatch, main):
+    """Give `tfadmit preview` another body."""
+    monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(main=main))
+
+
+def run_python(*words, **options):
+    command = [sys.executable, "-m", "tfadmit_client", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "help"])
+def test_help_lists_every_command_with_a_line(word, capsys):
+    assert cli.main([word]) == 0
+    text = capsys.readouterr().out
+    for command in cli.COMMANDS:
+        assert f"  {command.name}" in text
+        assert command.help in text
+
+
+def test_without_a_command_the_help_goes_to_standard_error(capsys):
+    assert cli.main([]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "usage: tfadmit" in captured.err
+
+
+def test_version_is_told(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tfadmit {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (
+            "certz",
+            "tfadmit: there is no command 'certz'; did you mean 'certs'?; see tfadmit --help\n",
+        ),
+        ("xyz", "tfadmit: there is no command 'xyz'; see tfadmit --help\n"),
+    ],
+)
+def test_an_unknown_command_is_refused(word, text, capsys):
+    assert cli.main([word]) == 2
+    assert capsys.readouterr().err == text
+
+
+def test_the_command_gets_its_words_and_its_name(monkeypatch):
+    seen = []
+
+    def main(argv, *, prog):
+        seen.append((argv, prog))
+        return 1
+
+    with_command(monkeypatch, main)
+    assert cli.main(["preview", "-f", "x"]) == 1
+    assert seen == [(["-f", "x"], "tfadmit preview")]
+
+
+def raising(error):
+    def main(argv, *, prog):
+        raise error
+
+    return main
+
+
+def test_a_mistake_is_a_sentence_and_no_traceback(monkeypatch, capsys):
+    with_command(monkeypatch, raising(fault.ClientError("x.yaml:1: broken")))
+    assert cli.main(["preview"]) == 2
+    assert capsys.readouterr().err == "tfadmit preview: error: x.yaml:1: broken\n"
+
+
+def test_a_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch, capsys):
+    with_command(monkeypatch, raising(ModuleNotFoundError("no", name="flask.views")))
+    assert cli.main(["serve"]) == 2
+    assert capsys.readouterr().err == (
+        "tfadmit serve: error: it needs 'flask', which is not installed:\n"
+        "  pip install 'tfadmit[webhook]'\n"
+    )
+
+
+def test_a_module_of_ours_that_is_missing_is_our_fault(monkeypatch):
+    with_command(monkeypatch, raising(ModuleNotFoundError("no", name="tfadmit_webhook.nope")))
+    with pytest.raises(ModuleNotFoundError):
+        cli.main(["serve"])
+
+
+def test_ctrl_c_ends_with_130(monkeypatch):
+    with_command(monkeypatch, raising(KeyboardInterrupt()))
+    assert cli.main(["preview"]) == 130
+
+
+@pytest.mark.parametrize(("stop", "code"), [(0, 0), (2, 2), ("text", 2)])
+def test_argparse_s_exits_become_codes(monkeypatch, stop, code):
+    with_command(monkeypatch, raising(SystemExit(stop)))
+    assert cli.main(["preview"]) == code
+
+
+@pytest.mark.parametrize("command", [command.name for command in cli.COMMANDS])
+def test_each_command_explains_itself(command, capsys):
+    assert cli.main([command, "--help"]) == 0
+    assert f"usage: tfadmit {command}" in capsys.readouterr().out
+
+
+def test_a_reader_that_has_gone_is_no_error():
+    """`tfadmit … | head`: the output is closed before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "tfadmit_client", "--help"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_help_comes_before_a_person_notices():
+    started = time.perf_counter()
+    done = run_python("--help")
+    # 0.05 s measured; the promise is 0.3 s, and test machines are busy
+    assert time.perf_counter() - started < 1.5
+    assert done.returncode == 0
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from tfadmit_client import cli; cli.main(['--help']); "
+        "print([name for name in ('yaml', 'flask', 'pydantic', 'ssl', 'argparse', 'kubernetes', "
+        "'cryptography') if name in sys.modules], file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == "[]\n"
+
+
+def test_preview_needs_neither_flask_nor_kubernetes():
+    code = (
+        "import sys; from tfadmit_client import preview_command, demo_command; "
+        "print([name for name in ('flask', 'aiohttp', 'pydantic', 'kubernetes', 'cryptography') "
+        "if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,114 @@
+"""The real server as a process of its own, and clients that speak to it over TLS."""
+
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from datetime import datetime, timezone
+from typing import Any
+
+import yaml
+
+import builders
+from tfadmit_certs import files, issue, san
+
+
+def certificates(directory):
+    """Let the shipped issuer make ca.crt, tls.crt and tls.key for the loopback address."""
+    order = files.Order(names=san.check(ips=["127.0.0.1"], dns=["localhost"]))
+    now = datetime.now(timezone.utc)
+    files.fulfil(order, directory=directory, now=now, entropy=issue.system_entropy())
+    return directory
+
+
+class LiveServer:
+    """`python -m tfadmit_webhook` on free ports. All that it logs must be JSON."""
+
+    def __init__(self, directory, *, objects=(), source=(), settings=None, options=()):
+        self.directory = directory
+        (directory / "objects.yaml").write_text(yaml.safe_dump_all(objects))
+        (directory / "settings.yaml").write_text(yaml.safe_dump(settings or {}))
+        command = [
+            *(sys.executable, "-m", "tfadmit_webhook", "--host", "127.0.0.1", "--port", "0"),
+            *("--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"),
+            *("--metrics-port", "0", "--config", directory / "settings.yaml"),
+            *(source or ("--objects", directory / "objects.yaml")),
+            *options,
+        ]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr
+        self._output = self.process.stderr
+        self.lines: list[dict[str, Any]] = []
+        self._addresses: dict[str, str] = {}
+        self._up = threading.Event()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        assert self._up.wait(15), self.lines
+        self.port = int(self._addresses["webhook"].rpartition(":")[2])
+        self.metrics = self._addresses["metrics"]
+        self.trust = ssl.create_default_context(cafile=directory / "ca.crt")
+
+    def _read(self):
+        for line in self._output:
+            self.lines.append(json.loads(line))
+            if self.lines[-1]["event"] == "listening":
+                self._addresses[self.lines[-1]["what"]] = self.lines[-1]["address"]
+                if self.lines[-1]["what"] == "webhook":
+                    self._up.set()
+        self._up.set()
+
+    def events(self, name):
+        return [line for line in self.lines if line["event"] == name]
+
+    def connect(self, *, timeout=10):
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.port, context=self.trust, timeout=timeout
+        )
+
+    def socket(self, *, tls=True, timeout=10):
+        plain = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+        return self.trust.wrap_socket(plain, server_hostname="127.0.0.1") if tls else plain
+
+    def get(self, path):
+        return ask(self.connect(), "GET", path)
+
+    def review(self, content=None, *, path="/mutate/pods?timeout=10s", **request):
+        body = builders.body(builders.make_review(content or builders.make_pod(), **request))
+        status, _, text = ask(self.connect(), "POST", path, body)
+        assert status == 200, text
+        return json.loads(text)["response"]
+
+    @contextlib.contextmanager
+    def stopped_at_the_end(self):
+        """Leave no process behind when a test fails."""
+        try:
+            yield
+        finally:
+            if self.process.returncode is None:
+                self.process.kill()
+                self.finish()
+
+    def terminate(self):
+        self.process.terminate()
+        return self.finish()
+
+    def finish(self, *, timeout=15):
+        code = self.process.wait(timeout)
+        self._reader.join()
+        self._output.close()
+        return code
+
+
+def ask(connection, method, path, body=None, **headers):
+    """Send one request on a connection of its own: status, headers, text."""
+    kind = {"Content-Type": "application/json"} if body is not None else {}
+    try:
+        connection.request(method, path, body, kind | headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+    finally:
+        connection.close()

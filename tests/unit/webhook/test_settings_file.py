@@ -1,0 +1,198 @@
+"""From the text of the settings file to settings, or to all that is wrong with it."""
+
+import json
+import pathlib
+
+import jsonschema
+import pytest
+import yaml
+
+from tfadmit_webhook import settings_file
+from tfadmit_webhook.settings import NetworkProfile, Settings
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def faults(text):
+    found = settings_file.load(text)
+    assert isinstance(found, list), "these settings were accepted"
+    return [str(fault) for fault in found]
+
+
+def loaded(text):
+    found = settings_file.load(text)
+    assert isinstance(found, Settings), [str(fault) for fault in found]
+    return found
+
+
+@pytest.mark.parametrize("text", ["", "\n# nothing\n", "---\n", "null", "server:\n", "{}"])
+def test_what_is_not_stated_keeps_its_default(text):
+    assert loaded(text) == Settings()
+
+
+def test_every_setting_can_be_stated():
+    settings = loaded(
+        """
+        clusterDomain: corp.example
+        defaultPort: 2222
+        maxInlineBytes: 65536
+        networkProfiles:
+          - {name: roce, resources: [rdma/roce], attach: roce-net, env: {NCCL_IB_GID_INDEX: "3"}}
+        policies: {TFA001: warn, TFA002: off}
+        server: {threads: 4, maxInFlight: 9, maxBodyBytes: 1048576, keepAliveSeconds: 100,
+                 defaultTimeoutSeconds: 3}
+        """
+    )
+    assert settings.cluster_domain == "corp.example"
+    assert settings.network_profiles == (
+        NetworkProfile(
+            name="roce",
+            resources=("rdma/roce",),
+            attach="roce-net",
+            env={"NCCL_IB_GID_INDEX": "3"},
+        ),
+    )
+    assert settings.policies == {"TFA001": "warn", "TFA002": "off"}
+    assert (settings.server.threads, settings.server.default_timeout_seconds) == (4, 3)
+
+
+def test_the_shipped_settings_are_the_defaults():
+    text = (ROOT / "deploy/base/settings.yaml").read_text()
+    shipped, default = loaded(text), Settings()
+    assert shipped == Settings(policies=shipped.policies)
+    assert shipped.server == default.server
+
+
+def test_all_faults_come_at_once_each_with_its_path():
+    found = faults(
+        """
+        clusterDomian: x
+        defaultPort: 0
+        networkProfiles:
+          - {name: a, resources: [], env: {NCCL_DEBUG: 1}}
+          - {name: a}
+          - 3
+        policies: {TFA001: never}
+        server: {threads: many}
+        """
+    )
+    assert [line.partition(":")[0] for line in found] == [
+        "clusterDomian",
+        "defaultPort",
+        "networkProfiles[0].env.NCCL_DEBUG",
+        "networkProfiles[0].name",
+        "networkProfiles[0].resources",
+        "networkProfiles[1].name",
+        "networkProfiles[1].resources",
+        "networkProfiles[2]",
+        "policies.TFA001",
+        "server.threads",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("clusterDomian: x", "clusterDomian: there is no such setting: did you mean clusterDomain"),
+        ("server: {max_body_bytes: 1}", "did you mean maxBodyBytes?"),
+        ("nonsense: 1", "nonsense: there is no such setting"),
+        ("defaultPort: '80'", 'defaultPort: must be a whole number, not "80"'),
+        ("defaultPort: 70000", "defaultPort: is 70000, must be from 1 to 65535"),
+        ("defaultPort: true", "defaultPort: must be a whole number, not true"),
+        ("maxInlineBytes: 131072", "131071: Linux refuses an environment string of 128 KiB (MAX_A"),
+        ("server: {keepAliveSeconds: 60}", "keeps idle connections for 90 s"),
+        ("server: {threads: 0}", "server.threads: is 0, must be from 1 to 1024"),
+        ("server: {defaultTimeoutSeconds: 31}", "the API server waits 30 s at most"),
+        ("server: 3", "server: must be a mapping of names to values, not 3"),
+        ("clusterDomain: .local", "which is no DNS domain such as cluster.local"),
+        ("networkProfiles: {a: 1}", "networkProfiles: must be a list"),
+        ("networkProfiles: [{name: '', resources: [x]}]", "networkProfiles[0].name: is empty"),
+        ("networkProfiles: [{name: a, resources: ['']}]", "resources[0]: is empty"),
+        ("networkProfiles: [{name: a, resources: [x], attach: ''}]", "attach: is empty"),
+        ("policies: {TFA001: no}", "policies.TFA001: is \"no\": use 'deny', 'warn' or 'off'"),
+        ("- a", "the settings must be a mapping of names to values"),
+        ("a: [1", "no readable YAML: expected ',' or ']', but got '<stream end>' in line 1"),
+        ("a: 1\n---\nb: 2", "no readable YAML: but found another document"),
+        ("a: \x00", "no readable YAML"),
+        ("a: &a [*a]", "is nested too deep"),
+        ("clusterDomain: !!binary aGk=", "has the tag tag:yaml.org,2002:binary"),
+        ("1: x", "the key in line 1 must be text: write it in quotes"),
+    ],
+)
+def test_a_fault_says_what_is_wrong_and_what_to_write(text, expected):
+    assert any(expected in line for line in faults(text)), faults(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("0", 'is 0, which is no text in YAML: quote it, "0"'),
+        ("1.5", 'is 1.5, which is no text in YAML: quote it, "1.5"'),
+        ("true", 'is true, which is no text in YAML: quote it, "true"'),
+        ("", 'has no value: write one, "" for the empty text'),
+        ("[a]", 'must be a text, not ["a"]'),
+    ],
+)
+def test_an_environment_value_must_be_text(value, expected):
+    text = f"networkProfiles:\n- name: a\n  resources: [x]\n  env:\n    NCCL_X: {value}\n"
+    assert faults(text) == [f"networkProfiles[0].env.NCCL_X: {expected}"]
+
+
+@pytest.mark.parametrize("value", ["off", "no", "010", "12:30", "2026-01-01", ".inf", "1e", "0x1F"])
+def test_what_yaml_1_1_misreads_is_text(value):
+    text = f"networkProfiles: [{{name: a, resources: [x], env: {{NCCL_X: {value}}}}}]"
+    assert loaded(text).network_profiles[0].env == {"NCCL_X": value}
+
+
+@pytest.mark.parametrize("name", ["TF_CONFIG", "TF_TASK_INDEX", "TFADMIT_CLUSTER"])
+def test_a_profile_cannot_set_what_is_computed_for_each_pod(name):
+    text = f"networkProfiles: [{{name: a, resources: [x], env: {{{name}: x}}}}]"
+    assert "is computed for each pod" in faults(text)[0]
+
+
+def test_doubled_keys_are_refused_with_both_lines():
+    found = faults("server:\n  threads: 1\n  threads: 2\ndefaultPort: 1\ndefaultPort: 2\n")
+    assert found == [
+        "server.threads: stands twice, in lines 2 and 3: keep one",
+        "defaultPort: stands twice, in lines 4 and 5: keep one",
+    ]
+
+
+def test_rule_identifiers_are_not_judged_here():
+    assert loaded("policies: {TFA999: deny}").policies == {"TFA999": "deny"}
+
+
+def test_the_published_schema_is_the_generated_one():
+    """Regenerate it with the command in docs/settings.md."""
+    published = json.loads((ROOT / "docs/settings.schema.json").read_text())
+    assert published == settings_file.json_schema()
+
+
+def test_the_schema_takes_the_shipped_settings_and_refuses_what_we_refuse():
+    schema = settings_file.json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    assert check.is_valid(yaml.safe_load((ROOT / "deploy/base/settings.yaml").read_text()))
+    for wrong in (
+        {"nonsense": 1},
+        {"defaultPort": 0},
+        {"server": {"threads": 0}},
+        {"policies": {"TFA001": "never"}},
+        {"networkProfiles": [{"name": "a"}]},
+    ):
+        assert not check.is_valid(wrong), wrong
+
+
+def test_every_setting_is_described_in_the_schema():
+    schema = settings_file.json_schema()
+    owners = [schema, *schema["$defs"].values()]
+    fields = [field for owner in owners for field in owner["properties"].values()]
+    assert all("description" in field or "$ref" in field for field in fields)
+
+
+def test_the_example_of_the_documentation_is_valid():
+    page = (ROOT / "docs/settings.md").read_text()
+    examples = [part.partition("```")[0] for part in page.split("```yaml\n")[1:]]
+    assert examples
+    for example in examples:
+        loaded(example)
