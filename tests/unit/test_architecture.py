@@ -20,8 +20,10 @@ PURE = [
     *(
         ROOT / f"webhook/tfadmit_webhook/{name}.py"
         for name in (
-            "cluster", "decision", "facts", "handler", "lookup", "mutate", "naming", "network",
-            "patch", "ratchet", "raw", "review", "settings", "settings_file", "workload",
+            "cluster", "deadline", "decision", "facts", "handler", "lookup", "mutate", "naming",
+            "network",
+            "objects_file", "patch", "ratchet", "raw", "review", "settings", "settings_bounds",
+            "settings_file", "settings_yaml", "workload",
         )
     ),
     *(ROOT / "webhook/tfadmit_webhook/policy").glob("*.py"),

@@ -35,13 +35,14 @@ class NetworkProfile:
 class Server:
     """How the server takes requests."""
 
-    # More than max_in_flight: the threads above it answer 503 at once, and take handshakes and
-    # probes while the others wait for the API server.
+    # Look-ups wait in threads; probes and refusals never do.
     threads: int = 32
-    """Connections that are served at the same time, handshakes and probes included."""
+    """Reviews that are worked on at the same time."""
 
-    max_in_flight: int = 24
-    """Reviews above this number are answered 503 with Retry-After; the API server tries again."""
+    # About what one replica answers in the second after which an API server that was sent away
+    # comes back: whoever would wait longer than that loses nothing by it.
+    max_in_flight: int = 512
+    """Reviews in work or in the queue; beyond, the answer is 503 and the API server asks again."""
 
     # Objects have up to 3 MiB and an UPDATE carries two of them: about 7 MiB with its envelope.
     max_body_bytes: int = 8 * 1024 * 1024
@@ -91,7 +92,8 @@ class Settings:
     max_inline_bytes: int = 32 * 1024
     """Largest TF_CONFIG that is written into a pod; larger clusters travel in compact form."""
 
-    network_profiles: tuple[NetworkProfile, ...] = (INFINIBAND, TCP)
+    # A factory, because pydantic copies default values and a mapping proxy cannot be copied.
+    network_profiles: tuple[NetworkProfile, ...] = field(default_factory=lambda: (INFINIBAND, TCP))
     """Network profiles, in order; the first that matches is taken."""
 
     policies: Mapping[str, Level] = field(default_factory=dict)

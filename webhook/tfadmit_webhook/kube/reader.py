@@ -1,0 +1,116 @@
+"""`facts.ClusterReader` on a real cluster: the cache, live answers, and the thread behind them."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from tfadmit_webhook import facts, workload
+from tfadmit_webhook.kube import api, watch
+from tfadmit_webhook.kube.cache import Cache
+from tfadmit_webhook.kube.flight import Flights
+
+
+class Monitor(watch.Monitor, Protocol):
+    """Who is told how the cache does and what was looked up."""
+
+    def looked_up(
+        self, *, kind: str, source: str, outcome: str, seconds: float | None = None
+    ) -> None:
+        """Take note of a look-up."""
+
+
+class Cluster:
+    """The cluster as admission sees it. `start()` it after any fork, `stop()` it at the end."""
+
+    def __init__(
+        self, server: api.Api, *, monitor: Monitor, timing: watch.Timing | None = None
+    ) -> None:
+        timing = timing or watch.Timing()
+        self._server = server
+        self._monitor = monitor
+        self._clock = timing.clock
+        self._cache = Cache(clock=timing.clock)
+        self._watch = watch.Watch(source=server, cache=self._cache, monitor=monitor, timing=timing)
+        self._flights: Flights[facts.Workload] = Flights()
+
+    def start(self) -> None:
+        """Begin to follow the JobSets."""
+        self._watch.start()
+
+    def stop(self) -> None:
+        """End following."""
+        self._watch.stop()
+
+    def failing(self) -> list[str]:
+        """Why requests should not come here yet.
+
+        Only until the cache was complete once: later the watch may be down, and live answers take
+        its place.
+        """
+        if self._watch.synced:
+            return []
+        return [f"JobSets are not listed yet: {self._watch.trouble or 'asking'}"]
+
+    def cached_jobset(self, *, namespace: str, name: str) -> facts.Workload | None:
+        """Give the JobSet as last seen."""
+        found = self._cache.get(namespace=namespace, name=name)
+        outcome = "hit" if found else "miss"
+        self._monitor.looked_up(kind="jobset", source="cache", outcome=outcome)
+        return found
+
+    def live_jobset(self, *, namespace: str, name: str, timeout: float) -> facts.Workload | None:
+        """Ask for the JobSet, and remember it."""
+
+        def question(seconds: float) -> facts.Workload | None:
+            try:
+                item = self._server.jobset(namespace=namespace, name=name, timeout=seconds)
+            except api.NotFoundError:
+                self._cache.forget(namespace=namespace, name=name)
+                return None
+            return self._cache.offer(item)
+
+        return self._ask("jobset", namespace, name, question, timeout=timeout)
+
+    def live_job(self, *, namespace: str, name: str, timeout: float) -> facts.Workload | None:
+        """Ask for the Job."""
+
+        def question(seconds: float) -> facts.Workload | None:
+            try:
+                item = self._server.job(namespace=namespace, name=name, timeout=seconds)
+            except api.NotFoundError:
+                return None
+            return workload.job(item)
+
+        return self._ask("job", namespace, name, question, timeout=timeout)
+
+    def _ask(
+        self,
+        kind: str,
+        namespace: str,
+        name: str,
+        question: Callable[[float], facts.Workload | None],
+        *,
+        timeout: float,
+    ) -> facts.Workload | None:
+        began = self._clock()
+        outcome = "failed"
+
+        def with_time_left() -> facts.Workload | None:
+            left = timeout - (self._clock() - began)
+            if left <= 0:
+                raise TimeoutError
+            return question(left)
+
+        try:
+            found = self._flights.ask((kind, namespace, name), with_time_left, timeout=timeout)
+            outcome = "found" if found else "missing"
+        except TimeoutError as error:
+            raise facts.LookupFailedError(
+                f"no time was left to ask the API server for {kind} {namespace}/{name}; try again"
+            ) from error
+        except api.ApiError as error:
+            raise facts.LookupFailedError(f"{error}; try again") from error
+        finally:
+            self._monitor.looked_up(
+                kind=kind, source="live", outcome=outcome, seconds=self._clock() - began
+            )
+        return found

@@ -1,0 +1,55 @@
+"""JobSets and Jobs out of manifests, to answer look-ups without a cluster.
+
+For the demo, for tests and for trying a webhook on a laptop. Pure: texts in, workloads or faults
+out. Other kinds in the same file are passed by, so that a whole example can be given.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import yaml
+
+from tfadmit_webhook import facts, raw, workload
+
+_READERS = {"JobSet": workload.jobset, "Job": workload.job}
+
+
+def load(text: str) -> list[facts.Workload] | str:
+    """Read all JobSets and Jobs of a file, or say why it cannot be read."""
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        return f"no readable YAML: {' '.join(str(error).split())}"
+    return [
+        _READERS[item["kind"]](_with_namespace(item))
+        for item in _items(documents)
+        if item.get("kind") in _READERS
+    ]
+
+
+def _items(documents: Iterable[object]) -> Iterator[raw.JsonObject]:
+    for document in documents:
+        item = raw.mapping(document)
+        if raw.text(item.get("kind")).endswith("List"):
+            yield from _items(raw.sequence(item.get("items")))
+        elif item:
+            yield item
+
+
+def _with_namespace(item: raw.JsonObject) -> raw.JsonObject:
+    """Put a manifest without a namespace where kubectl would: into `default`."""
+    metadata = raw.mapping(item.get("metadata"))
+    return {**item, "metadata": {"namespace": "default", **metadata}}
+
+
+class Objects(facts.StaticReader):
+    """Manifests as a source of look-ups: nothing to start, nothing to wait for."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def failing(self) -> list[str]:
+        """Be ready."""
+        return []

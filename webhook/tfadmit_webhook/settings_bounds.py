@@ -1,0 +1,116 @@
+"""What the types of the settings do not say: bounds of numbers and forms of texts, with reasons.
+
+Checked on the values as they stand in the file, so that a wrong type elsewhere hides nothing. A
+value of a wrong type is passed by: the types are checked in `settings_file`. Pure.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tfadmit_trainer import contract
+from tfadmit_webhook import raw
+
+Finding = tuple[raw.Path, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The range of a number, both ends included, and why it ends there."""
+
+    low: float
+    high: float
+    why: str = ""
+
+
+_MEBIBYTE = 1024 * 1024
+
+NUMBERS: Final[Mapping[tuple[str, ...], Bound]] = {
+    ("defaultPort",): Bound(low=1, high=65535),
+    ("maxInlineBytes",): Bound(
+        low=1024,
+        # 32 pages with the closing zero byte: execve refuses a longer environment string.
+        high=131071,
+        why="Linux refuses an environment string of 128 KiB (MAX_ARG_STRLEN)",
+    ),
+    ("server", "threads"): Bound(low=1, high=1024),
+    ("server", "maxInFlight"): Bound(low=1, high=100_000),
+    ("server", "maxBodyBytes"): Bound(
+        low=64 * 1024, high=64 * _MEBIBYTE, why="a review carries up to two objects of 3 MiB"
+    ),
+    ("server", "keepAliveSeconds"): Bound(
+        low=91,
+        high=3600,
+        why="the API server keeps idle connections for 90 s and does not ask again on a closed one",
+    ),
+    ("server", "defaultTimeoutSeconds"): Bound(
+        low=1, high=30, why="the API server waits 30 s at most"
+    ),
+}
+
+_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+# As the API server checks it (validation.IsRelaxedEnvVarName): printable ASCII without "=".
+_ENV_NAME = re.compile(r"[ -<>-~]+")
+_OWN_ENV = frozenset(
+    (
+        contract.TASK_TYPE_ENV,
+        contract.TASK_INDEX_ENV,
+        contract.NUM_WORKERS_ENV,
+        contract.PORT_ENV,
+        contract.CHIEF_HOSTS_ENV,
+        contract.WORKER_HOSTS_ENV,
+        contract.PS_HOSTS_ENV,
+        contract.CLUSTER_ENV,
+        contract.TF_CONFIG_ENV,
+    )
+)
+
+
+def number_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
+    """Find numbers out of their bounds."""
+    for path, bound in NUMBERS.items():
+        value = raw.at(values, path)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if not bound.low <= value <= bound.high:
+            reason = f": {bound.why}" if bound.why else ""
+            yield path, f"is {value}, must be from {bound.low} to {bound.high}{reason}"
+
+
+def text_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
+    """Find texts that name nothing."""
+    domain = values.get("clusterDomain")
+    if isinstance(domain, str) and not _DOMAIN.fullmatch(domain):
+        yield ("clusterDomain",), f"is {domain!r}, which is no DNS domain such as cluster.local"
+    profiles = [raw.mapping(item) for item in raw.sequence(values.get("networkProfiles"))]
+    names = Counter(raw.text(profile.get("name")) for profile in profiles)
+    for index, profile in enumerate(profiles):
+        path: raw.Path = ("networkProfiles", index)
+        name = profile.get("name")
+        if name == "":
+            yield (*path, "name"), "is empty: the status of the pods carries it"
+        elif isinstance(name, str) and names[name] > 1:
+            yield (*path, "name"), f"{name!r} stands {names[name]} times: names must differ"
+        yield from _resource_faults(profile, path=path)
+        yield from _env_faults(profile, path=path)
+
+
+def _resource_faults(profile: raw.JsonObject, *, path: raw.Path) -> Iterator[Finding]:
+    resources = profile.get("resources")
+    if resources == []:
+        yield (*path, "resources"), "is empty, so that no pod ever gets this profile"
+    for index, resource in enumerate(raw.sequence(resources)):
+        if resource == "":
+            yield (*path, "resources", index), "is empty: write the name of a resource"
+    if profile.get("attach") == "":
+        yield (*path, "attach"), "is empty: leave it out to attach no network"
+
+
+def _env_faults(profile: raw.JsonObject, *, path: raw.Path) -> Iterator[Finding]:
+    for name in raw.mapping(profile.get("env")):
+        if name in _OWN_ENV:
+            yield (*path, "env", name), "is computed for each pod, a profile cannot set it"
+        elif not _ENV_NAME.fullmatch(name):
+            yield (*path, "env", name), "is no name of an environment variable"
