@@ -59,6 +59,7 @@ def test_the_labels_and_annotations_are_these():
         "JOBSET_UID_ANNOTATION": "jobset.sigs.k8s.io/jobset-uid",
         "REPLICATED_JOB_LABEL": "jobset.sigs.k8s.io/replicatedjob-name",
         "JOB_INDEX_LABEL": "jobset.sigs.k8s.io/job-index",
+        "RESTART_ATTEMPT_ANNOTATION": "jobset.sigs.k8s.io/restart-attempt",
         "COMPLETION_INDEX_ANNOTATION": "batch.kubernetes.io/job-completion-index",
         "ANCESTOR_LABEL": "trainer.kubeflow.org/trainjob-ancestor-step",
         "MIRROR_ANNOTATION": "kubernetes.io/config.mirror",

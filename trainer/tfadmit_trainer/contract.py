@@ -55,6 +55,7 @@ JOBSET_NAME_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"
 JOBSET_UID_ANNOTATION: Final = "jobset.sigs.k8s.io/jobset-uid"
 REPLICATED_JOB_LABEL: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 JOB_INDEX_LABEL: Final = "jobset.sigs.k8s.io/job-index"
+RESTART_ATTEMPT_ANNOTATION: Final = "jobset.sigs.k8s.io/restart-attempt"
 COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 ANCESTOR_LABEL: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -70,6 +71,8 @@ PORT_ENV: Final = "TF_WORKER_PORT"  # port of this task; also read from pod temp
 CHIEF_HOSTS_ENV: Final = "TF_CHIEF_HOSTS"  # host:port,… while they fit
 WORKER_HOSTS_ENV: Final = "TF_WORKER_HOSTS"
 PS_HOSTS_ENV: Final = "TF_PS_HOSTS"
+# How often JobSet has started the whole training again, from 0; only in pods of a JobSet.
+ATTEMPT_ENV: Final = "TFADMIT_ATTEMPT"
 CLUSTER_ENV: Final = "TFADMIT_CLUSTER"  # the compact cluster, always; the library expands it
 TF_CONFIG_ENV: Final = "TF_CONFIG"  # TensorFlow's own standard JSON, while it fits
 
@@ -182,9 +185,7 @@ def _check_sizes(cluster: Cluster) -> None:
         raise ContractError(f"the compact cluster has more than {pattern.MAX_TASKS:,} tasks")
     for role in ("chief", "evaluator"):
         if sizes[role] > 1:
-            raise ContractError(
-                f"TensorFlow allows one {role}, the cluster has {sizes[role]}"
-            )
+            raise ContractError(f"TensorFlow allows one {role}, the cluster has {sizes[role]}")
 
 
 # --- TF_CONFIG ---------------------------------------------------------------------------------

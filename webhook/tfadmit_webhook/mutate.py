@@ -39,7 +39,7 @@ def pod(
     )
     if isinstance(networks, Refusal):
         return networks
-    env = _environment(task, profile, settings=settings)
+    env = _environment(view, task, profile, settings=settings)
     status = _status(task, env, targets, source=source, profile=profile)
     annotations = {contract.STATUS_ANNOTATION: status}
     if networks is not None:
@@ -104,9 +104,15 @@ def _missing_containers(
 
 
 def _environment(
-    task: contract.Task, profile: NetworkProfile | None, *, settings: Settings
+    view: workload.Pod,
+    task: contract.Task,
+    profile: NetworkProfile | None,
+    *,
+    settings: Settings,
 ) -> dict[str, str]:
     env = contract.environment(task, max_inline_bytes=settings.max_inline_bytes)
+    if attempt := view.annotations.get(contract.RESTART_ATTEMPT_ANNOTATION):
+        env[contract.ATTEMPT_ENV] = attempt
     return {**env, **(profile.env if profile else {})}
 
 

@@ -246,6 +246,12 @@ def test_new_variables_come_before_the_users_in_a_fixed_order():
     ]
 
 
+def test_the_restart_attempt_of_the_jobset_is_passed_on():
+    pod = make_pod(annotations={"jobset.sigs.k8s.io/restart-attempt": "2"})
+    assert admission.env(admission.admit(pod))["TFADMIT_ATTEMPT"] == "2"
+    assert "TFADMIT_ATTEMPT" not in admission.env(admission.admit(make_pod()))
+
+
 def targets(pod):
     return [
         container["name"]
