@@ -19,7 +19,7 @@ _MISSING = "the library 'cryptography' is not installed.\n  pip install 'tfadmit
 
 _EPILOG = """\
 examples:
-  %(prog)s --dns tfadmit.tfadmit-system.svc --out certs
+  %(prog)s --dns tfadmit-webhook.tfadmit-system.svc --out certs
   %(prog)s --dns localhost --ip 127.0.0.1 ::1 --out certs --days 30
 
 The directory gets ca.crt, ca.key, tls.crt and tls.key, as in a Kubernetes Secret.

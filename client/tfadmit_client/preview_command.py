@@ -62,7 +62,9 @@ def _settings(path: str | None) -> Settings:
         raise fault.ClientError(f"{path}: the settings cannot be read: {reason}") from error
     if isinstance(found, Settings):
         if unknown := policy.unknown_ids(found):
-            raise fault.ClientError(f"{path}: policies.{unknown[0]}: there is no such rule")
+            known = ", ".join(rule.id for rule in policy.rules())
+            lines = [f"{path}: policies.{name}: no such rule: use {known}" for name in unknown]
+            raise fault.ClientError("\n".join(lines))
         return found
     raise fault.ClientError("\n".join(f"{path}: {item}" for item in found))
 

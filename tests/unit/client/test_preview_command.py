@@ -259,7 +259,10 @@ def test_settings_are_those_of_the_server(run, inside):
     ("text", "words"),
     [
         ("clusterDomian: x\n", "settings.yaml: clusterDomian"),
-        ("policies: {TFA999: deny}\n", "settings.yaml: policies.TFA999: there is no such rule"),
+        (
+            "policies: {TFA999: deny}\n",
+            "settings.yaml: policies.TFA999: no such rule: use TFA001, TFA002",
+        ),
     ],
 )
 def test_faults_in_the_settings_are_told(run, inside, text, words):
