@@ -22,6 +22,8 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _NULL = re.compile(r"~|null|Null|NULL|")
 # Floats from here on have no exact integer any more, so they stay floats.
 _EXACT = 2**53
+# No number of Kubernetes has more than 64 bits; int() itself stops at some thousands of digits.
+_MAX_DIGITS = 100
 
 
 class _Loader(yaml.SafeLoader):
@@ -66,6 +68,8 @@ def documents(text: str) -> Iterator[Document]:
         line = text.count("\n", 0, int(error.position)) + 1
         reason = f"the character U+{int(error.character):04X} is not allowed"
         raise TextError(reason, line=line) from error
+    except RecursionError as error:
+        raise TextError("nested too deep", line=1) from error
 
 
 def _nodes(text: str) -> Iterator[yaml.Node]:
@@ -152,6 +156,8 @@ def _scalar(node: yaml.ScalarNode) -> str | int | float | None:
     if tag == "bool":
         return text.lower() in _TRUE
     if tag == "int":
+        if len(text) > _MAX_DIGITS:
+            raise TextError("a number of too many digits", line=node.start_mark.line + 1)
         return _int(text.replace("_", ""))
     if tag == "float":
         number = float(text)

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 # Ten times the largest job that is promised to work; what states more is a typing error or an
 # attempt to make a reader allocate without bound.
 MAX_TASKS = 100_000
+# A DNS name has 253 characters at most; with ranges in place of its numbers it is hardly longer.
+# What is longer costs its reader time and memory: patterns come from annotations of 256 KiB.
+_MAX_LENGTH = 512
 
 _RANGE = re.compile(r"\{(0|[1-9]\d{0,8})\.\.(0|[1-9]\d{0,8})\}")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
@@ -50,6 +53,10 @@ def parse(pattern: str) -> Parsed:
     Raises:
         PatternError: the pattern is not `host:port` with ranges.
     """
+    if len(pattern) > _MAX_LENGTH:
+        raise PatternError(
+            f"{pattern[:40]!r}… has {len(pattern):,} characters: a DNS name has 253 at most"
+        )
     host, colon, port = pattern.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise PatternError(f"{pattern!r} does not end in a port: write host:port, port 1 to 65535")

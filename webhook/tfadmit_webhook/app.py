@@ -157,7 +157,8 @@ def _add_probes(app: Flask, ready: Callable[[], Sequence[str]]) -> None:
 
 def _add_error_pages(app: Flask, observer: Observer) -> None:
     def refuse(status: int, message: str) -> Response:
-        line = " ".join(message.split())
+        # What is quoted of a header may hold bytes that are no UTF-8, as lone surrogates.
+        line = " ".join(message.split()).encode("utf-8", "backslashreplace").decode()
         observer.rejected(status=status, message=line, path=request.path)
         return _text(line, status=status)
 

@@ -17,6 +17,8 @@ from tfadmit_webhook.settings import NetworkProfile, Settings
 # Trainer's own step, and the names of roles. Initializers and other helpers are none.
 _TRAINER_STEP = "trainer"
 _TASK_NAMES = frozenset((*contract.ROLES, "master"))
+# Linux: 32 pages for one environment string, its name and closing zero byte included.
+_MAX_ARG_STRLEN = 128 * 1024
 
 
 def pod(
@@ -36,10 +38,13 @@ def pod(
         profile=profile,
         stated=stated,
         existing=view.annotations.get(contract.NETWORKS_ANNOTATION),
+        namespace=view.namespace,
     )
     if isinstance(networks, Refusal):
         return networks
     env = _environment(view, task, profile, settings=settings)
+    if refusal := _too_long(env):
+        return refusal
     status = _status(task, env, targets, source=source, profile=profile)
     annotations = {contract.STATUS_ANNOTATION: status}
     if networks is not None:
@@ -114,6 +119,22 @@ def _environment(
     if attempt := view.annotations.get(contract.RESTART_ATTEMPT_ANNOTATION):
         env[contract.ATTEMPT_ENV] = attempt
     return {**env, **(profile.env if profile else {})}
+
+
+def _too_long(env: Mapping[str, str]) -> Refusal | None:
+    """Refuse a cluster whose compact form no process could be started with."""
+    length = len(contract.CLUSTER_ENV) + len(env[contract.CLUSTER_ENV]) + 2  # "=" and the zero byte
+    if length <= _MAX_ARG_STRLEN:
+        return None
+    return Refusal(
+        reason=Reason.CLUSTER_INVALID,
+        message=(
+            f"{contract.CLUSTER_ENV} would have {length:,} bytes, and Linux starts no process with "
+            f"a variable of more than {_MAX_ARG_STRLEN:,}: write ranges, "
+            "host-{0..4095}.svc:12345, or use fewer replicated jobs with more replicas or "
+            "completions each"
+        ),
+    )
 
 
 def _env_operations(

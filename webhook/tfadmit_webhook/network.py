@@ -34,11 +34,12 @@ def choose(
 
 
 def attachments(
-    *, profile: NetworkProfile | None, stated: str | None, existing: str | None
+    *, profile: NetworkProfile | None, stated: str | None, existing: str | None, namespace: str
 ) -> str | Refusal | None:
     """Give the value of the networks annotation; None leaves it as it is.
 
-    What is there stays and comes first, in the form in which it was written.
+    What is there stays and comes first, in the form in which it was written. A network without a
+    namespace is one of the pod's own, `namespace`.
     """
     wanted = stated if stated is not None else (profile.attach if profile else None)
     if not wanted or wanted.strip() == contract.NO_NETWORK:
@@ -47,17 +48,17 @@ def attachments(
     if existing is None or not existing.strip():
         return ",".join(names)
     if existing.lstrip().startswith("["):
-        return _extend_json(existing, names)
-    return _extend_list(existing, names)
+        return _extend_json(existing, names, namespace)
+    return _extend_list(existing, names, namespace)
 
 
-def _extend_list(existing: str, names: Sequence[str]) -> str | None:
-    present = {_bare(word) for word in existing.split(",")}
-    missing = [name for name in names if _bare(name) not in present]
+def _extend_list(existing: str, names: Sequence[str], namespace: str) -> str | None:
+    present = {_bare(word, namespace) for word in existing.split(",")}
+    missing = [name for name in names if _bare(name, namespace) not in present]
     return ",".join([existing.strip().rstrip(","), *missing]) if missing else None
 
 
-def _extend_json(existing: str, names: Sequence[str]) -> str | Refusal | None:
+def _extend_json(existing: str, names: Sequence[str], namespace: str) -> str | Refusal | None:
     try:
         items = json.loads(existing)
     except (ValueError, RecursionError) as error:
@@ -69,14 +70,14 @@ def _extend_json(existing: str, names: Sequence[str]) -> str | Refusal | None:
                 f"{contract.NETWORK_ANNOTATION}: {contract.NO_NETWORK}"
             ),
         )
-    present = {_json_name(item) for item in items}
-    missing = [_json_item(name) for name in names if _bare(name) not in present]
+    present = {_bare(_json_name(item), namespace) for item in items}
+    missing = [_json_item(name) for name in names if _bare(name, namespace) not in present]
     return json.dumps([*items, *missing], separators=(",", ":")) if missing else None
 
 
-def _bare(word: str) -> str:
-    """Give `[namespace/]name` without the interface."""
-    return word.strip().partition("@")[0]
+def _bare(word: str, own: str) -> str:
+    """Give `[namespace/]name` without the interface, and without the pod's own namespace."""
+    return word.strip().partition("@")[0].removeprefix(f"{own}/")
 
 
 def _json_name(item: object) -> str:

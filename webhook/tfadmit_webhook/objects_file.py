@@ -16,13 +16,15 @@ _READERS = {"JobSet": workload.jobset, "Job": workload.job}
 def load(text: str) -> list[facts.Workload] | str:
     """Read all JobSets and Jobs of a file, or say why it cannot be read."""
     try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
+        items = list(_items(yaml.safe_load_all(text)))
+    except RecursionError:
+        return "no readable YAML: it is nested too deep"
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that is none
         return f"no readable YAML: {' '.join(str(error).split())}"
     return [
-        _READERS[item["kind"]](_with_namespace(item))
-        for item in _items(documents)
-        if item.get("kind") in _READERS
+        _READERS[kind](_with_namespace(item))
+        for item in items
+        if (kind := raw.text(item.get("kind"))) in _READERS
     ]
 
 
@@ -38,7 +40,8 @@ def _items(documents: Iterable[object]) -> Iterator[raw.JsonObject]:
 def _with_namespace(item: raw.JsonObject) -> raw.JsonObject:
     """Put a manifest without a namespace where kubectl would: into `default`."""
     metadata = raw.mapping(item.get("metadata"))
-    return {**item, "metadata": {"namespace": "default", **metadata}}
+    namespace = raw.text(metadata.get("namespace")) or "default"
+    return {**item, "metadata": {**metadata, "namespace": namespace}}
 
 
 class Objects(facts.StaticReader):

@@ -61,6 +61,9 @@ def load(text: str) -> dict[str, Any] | list[Fault]:
         values: dict[str, Any] = loader.construct_document(node)
     except yaml.YAMLError as error:
         return [Fault(path="", message=f"no readable YAML: {_sentence(error)}")]
+    except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
+        words = "it is nested too deep" if isinstance(error, RecursionError) else error
+        return [Fault(path="", message=f"no readable YAML: {words}")]
     return values
 
 

@@ -114,7 +114,7 @@ def target_containers(view: Pod) -> list[Container]:
     ones. Init containers only when the annotation names them.
     """
     containers = list(view.containers())
-    if names := named_containers(view):
+    if names := frozenset(named_containers(view)):
         return [container for container in containers if container.name in names]
     regular = [container for container in containers if container.path[1] == "containers"]
     for name in _PREFERRED_CONTAINERS:

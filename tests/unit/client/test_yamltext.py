@@ -86,6 +86,8 @@ def test_anchors_and_merge_keys_work():
         ("? [a]\n: 1\n", 1, "a key must be a word"),
         ("~: 1\n", 1, "a key is empty"),
         ("a: &a [*a]\n", 1, "an alias that contains itself"),
+        ("[" * 3000, 1, "nested too deep"),
+        (f"a: 1\nb: {'9' * 5000}\n", 2, "a number of too many digits"),
         ("a: *missing\n", 1, "undefined alias"),
         ("x: 1\na: {<<: 3}\n", 2, "<< must name a map"),
         ("a: 1\nb: \x07\n", 2, "is not allowed"),

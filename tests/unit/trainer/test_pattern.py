@@ -46,6 +46,10 @@ def test_ten_thousand_addresses_take_one_short_string():
         ("h-{3..2}:1", "backwards"),
         ("h-{0..100000}:1", "100,000"),
         ("h-{0..999}-{0..999}:1", "100,000"),
+        # thousands of digits, for which int() has a limit of its own
+        (f"h:{'9' * 5000}", "5,002 characters"),
+        # more would take whole seconds to count, and stay in memory
+        (f"h{'{0..0}' * 86}:1", "519 characters"),
     ],
 )
 def test_what_is_no_pattern_is_refused_with_the_reason(text, why):

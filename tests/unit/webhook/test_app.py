@@ -207,6 +207,13 @@ def test_any_other_content_type_is_http_415(web, content_type):
     assert_refused(web, web.post(body, content_type=content_type), 415)
 
 
+def test_a_header_that_is_no_utf_8_is_quoted_and_not_a_fault(web):
+    # as the server decodes the bytes "text/\xff" of a header
+    answer = web.post(b"x", environ_overrides={"CONTENT_TYPE": "text/\udcff"})
+    assert_refused(web, answer, 415)
+    assert "text/\\udcff" in answer.text
+
+
 def test_an_encoded_body_is_http_415(web):
     assert_refused(web, web.post(b"x", headers={"Content-Encoding": "gzip"}), 415)
 

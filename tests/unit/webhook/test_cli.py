@@ -149,6 +149,31 @@ def test_manifests_answer_lookups(run, tmp_path):
     source.stop()
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: 2024-99-99", "month must be in 1..12"),
+        (f"a: {'9' * 5000}", "Exceeds the limit"),
+        ("[" * 3000, "nested too deep"),
+        ("kind: List\nitems: &a\n- kind: List\n  items: *a\n", "nested too deep"),
+    ],
+)
+def test_manifests_that_cannot_be_read_are_named(run, tmp_path, text, expected):
+    path = tmp_path / "more.yaml"
+    path.write_text(text)
+    code, errors, _ = run("--objects", path, objects=False)
+    assert (code, len(errors)) == (2, 1)
+    assert errors[0].startswith(f"tfadmit serve: error: --objects {path}: no readable YAML: ")
+    assert expected in errors[0]
+
+
+def test_a_manifest_of_a_strange_kind_is_passed_by_and_a_null_namespace_is_default(run, tmp_path):
+    path = tmp_path / "more.yaml"
+    path.write_text("kind: [Job]\n---\nkind: Job\nmetadata: {name: a, namespace: null}\n")
+    _, _, (planned,) = run("--objects", path, objects=False)
+    assert planned.source(None).live_job(namespace="default", name="a", timeout=1)
+
+
 @pytest.mark.parametrize("package", ["flask", "aiohttp", "yaml"])
 def test_a_missing_extra_is_named_with_the_command(run, monkeypatch, package):
     def missing(_arguments):

@@ -45,11 +45,12 @@ def test_one_job_per_node_counts_by_the_job_index():
     ]
 
 
-def test_jobs_of_several_pods_count_by_both_indexes():
+@pytest.mark.parametrize(("job_index", "index", "task"), [(0, 2, 2), (1, 0, 3), (1, 2, 5)])
+def test_jobs_of_several_pods_count_by_both_indexes(job_index, index, task):
     jobset = make_jobset(make_replicated_job(replicas=2, completions=3))
-    pod = admission.admit(make_pod(job_index=1, index=2), jobset)
-    assert admission.env(pod)["TF_TASK_INDEX"] == "5"
-    assert workers(pod)[5].startswith("mnist-node-1-2.")
+    pod = admission.admit(make_pod(job_index=job_index, index=index), jobset)
+    assert admission.env(pod)["TF_TASK_INDEX"] == str(task)
+    assert workers(pod)[task].startswith(f"mnist-node-{job_index}-{index}.")
 
 
 def test_several_replicated_jobs_of_one_role_share_one_list():
@@ -352,6 +353,10 @@ def test_zero_devices_are_none(zero):
         ("macvlan, ", "macvlan,hostdevice-net"),
         ("hostdevice-net@net1", "hostdevice-net@net1"),
         ("kube-system/hostdevice-net", "kube-system/hostdevice-net,hostdevice-net"),
+        # written with the pod's own namespace, it is the same network
+        ("team/hostdevice-net", "team/hostdevice-net"),
+        ('[{"name":"hostdevice-net","namespace":"team"}]',
+         '[{"name":"hostdevice-net","namespace":"team"}]'),
         ("", "hostdevice-net"),
         ('[{"name":"macvlan","ips":["10.1.1.1"]}]',
          '[{"name":"macvlan","ips":["10.1.1.1"]},{"name":"hostdevice-net"}]'),
@@ -541,6 +546,15 @@ def test_a_size_or_an_index_is_never_guessed(pod, reason):
     assert (decision.allowed, decision.reason, decision.code) == (False, reason, 403)
     assert decision.message
     assert decision.patch == ()
+
+
+def test_a_cluster_that_no_process_could_be_started_with_is_refused():
+    hosts = [f"host-{i}.some-service.team.svc.cluster.local:12345" for i in range(3000)]
+    pod = stated(json.dumps({"worker": hosts}), hostname="host-3")
+    decision = admission.decide("/mutate/pods", pod)
+    assert decision.reason is Reason.CLUSTER_INVALID
+    assert decision.message.startswith("TFADMIT_CLUSTER would have 160,925 bytes")
+    assert "write ranges" in decision.message
 
 
 def owned(index=1, uid="job-uid-1"):

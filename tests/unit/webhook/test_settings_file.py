@@ -115,6 +115,8 @@ def test_all_faults_come_at_once_each_with_its_path():
         ("a: 1\n---\nb: 2", "no readable YAML: but found another document"),
         ("a: \x00", "no readable YAML"),
         ("a: &a [*a]", "is nested too deep"),
+        ("[" * 3000, "is nested too deep"),
+        (f"defaultPort: {'9' * 5000}", "no readable YAML: Exceeds the limit"),
         ("clusterDomain: !!binary aGk=", "has the tag tag:yaml.org,2002:binary"),
         ("1: x", "the key in line 1 must be text: write it in quotes"),
     ],

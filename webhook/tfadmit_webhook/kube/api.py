@@ -210,6 +210,9 @@ def _reason(error: Exception) -> str:
         return f"the API server cannot be reached ({error.__cause__ or error})"
     if isinstance(error, urllib3.exceptions.TimeoutError):
         return "the API server did not answer in time"
-    if isinstance(error, ValueError) and not isinstance(error, OSError):
+    # urllib3 counts an address that cannot be read among the ValueErrors.
+    if isinstance(error, ValueError) and not isinstance(
+        error, OSError | urllib3.exceptions.HTTPError
+    ):
         return f"the answer is no JSON ({error})"
     return f"the connection failed ({' '.join(str(error).split())})"
