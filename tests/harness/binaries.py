@@ -112,7 +112,7 @@ def _fill(*, programs: Mapping[str, Path], manifests: Path, say: cache.Say) -> N
         say(f"[{number}/{len(missing)}] go build {PACKAGES[name]}")
         started = time.monotonic()
         with cache.created(programs[name]) as target:
-            _run(go, "build", *BUILD_FLAGS, "-o", str(target), PACKAGES[name])
+            run(go, "build", *BUILD_FLAGS, "-o", target, PACKAGES[name])
         say(f"[{number}/{len(missing)}] {name} took {time.monotonic() - started:.0f} s")
     if not manifests.exists():
         with cache.created(manifests) as target:
@@ -121,26 +121,37 @@ def _fill(*, programs: Mapping[str, Path], manifests: Path, say: cache.Say) -> N
 
 def _copy_manifests(go: Path, *, target: Path) -> None:
     for module, inside, name in MANIFESTS:
-        # A machine that built elsewhere has the programs but perhaps not the module's source.
-        _run(go, "mod", "download", module)
-        source = Path(_run(go, "list", "-m", "-f", "{{.Dir}}", module).strip(), inside)
+        shipped = source(go, module) / inside
         destination = target / name
         destination.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
+        if shipped.is_dir():
             # Files of the module cache are read-only, which would make the cache hard to remove.
-            shutil.copytree(source, destination, copy_function=shutil.copyfile)
+            shutil.copytree(shipped, destination, copy_function=shutil.copyfile)
             destination.chmod(0o755)
         else:
-            shutil.copyfile(source, destination)
+            shutil.copyfile(shipped, destination)
 
 
-def _run(go: Path, *arguments: str) -> str:
+def source(go: Path, module: str) -> Path:
+    """Where Go keeps the source of a module, at the version that is pinned here."""
+    # A machine that built elsewhere has the programs but perhaps not the module's source.
+    run(go, "mod", "download", module)
+    return Path(run(go, "list", "-m", "-f", "{{.Dir}}", module).strip())
+
+
+def run(
+    program: Path,
+    *arguments: str | Path,
+    module: Path = MODULE,
+    environ: Mapping[str, str] | None = None,
+) -> str:
+    """Run Go, or a tool that runs it, in the folder of a module."""
     # GOWORK: a go.work above the checkout must not change what is built.
-    environ = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
-    command = [str(go), *arguments]
+    variables = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", **(environ or {})}
+    command = [str(part) for part in (program, *arguments)]
     answer = subprocess.run(
-        command, cwd=MODULE, env=environ, capture_output=True, text=True, check=False
+        command, cwd=module, env=variables, capture_output=True, text=True, check=False
     )
     if answer.returncode:
-        raise BuildError(f"in {MODULE}: {' '.join(command)}\n{answer.stdout}{answer.stderr}")
+        raise BuildError(f"in {module}: {' '.join(command)}\n{answer.stdout}{answer.stderr}")
     return answer.stdout

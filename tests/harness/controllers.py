@@ -42,20 +42,24 @@ class _Plan:
 class Controllers:
     """The two controllers, started together or not at all."""
 
-    def __init__(self, *, cluster: Cluster, jobset: Path, trainer: Path, manifests: Path) -> None:
+    def __init__(
+        self, *, cluster: Cluster, jobset: Path, trainer: Path, manifests: Path, gang: Path
+    ) -> None:
         self._cluster = cluster
         self._jobset = jobset
         self._trainer = trainer
         self._manifests = manifests
+        self._gang = gang
         self._undo = ExitStack()
         self.processes: list[Process] = []
 
     def start(self) -> Controllers:
         """Install the CRDs, start both programs and switch on their webhooks."""
         plans = (self._plan_jobset(), self._plan_trainer())
-        # Trainer ends at once when it cannot index a kind, so all CRDs come before any program.
-        for plan in plans:
-            self._establish(self._manifests / plan.name / "crds")
+        # All CRDs before any program: Trainer ends at once when it cannot index a kind, and looks
+        # for those of PodGroups only then.
+        for crds in (*(self._manifests / plan.name / "crds" for plan in plans), self._gang):
+            self._establish(crds)
         with ExitStack() as undo:
             for plan in plans:
                 process = self._run(plan)

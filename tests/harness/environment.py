@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import binaries, cache, loopback, tools
+from harness import binaries, cache, gang, loopback, tools
 from harness.api import Api
 from harness.cluster import Cluster
 from harness.controllers import Controllers
@@ -55,7 +55,11 @@ def own_cluster(*, directory: Path, say: cache.Say = cache.to_stderr) -> Iterato
         api=api, kubectl=found.kubectl, kubeconfig=plane.kubeconfig, directory=directory
     )
     controllers = Controllers(
-        cluster=cluster, jobset=found.jobset, trainer=found.trainer, manifests=found.manifests
+        cluster=cluster,
+        jobset=found.jobset,
+        trainer=found.trainer,
+        manifests=found.manifests,
+        gang=gang.crds(say=say),
     )
     try:
         plane.start()
