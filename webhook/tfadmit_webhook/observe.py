@@ -68,6 +68,12 @@ class Observer:
             "tfadmit_cache_synced", "1 while the watch of JobSets is up.", registry=registry
         )
         self._objects = Gauge("tfadmit_cache_objects", "JobSets in the cache.", registry=registry)
+        self._certificates = Counter(
+            "tfadmit_certificate_reads_total",
+            "Renewed certificates that were read while serving.",
+            ("outcome",),
+            registry=registry,
+        )
         Gauge(
             "tfadmit_build_info",
             "1, with the versions in use.",
@@ -99,6 +105,14 @@ class Observer:
             "decision",
             exc_info=fault,
             extra={"fields": fields},
+        )
+
+    def certificate_read(self, *, trouble: str = "") -> None:
+        """Count and log that a renewed certificate is used, or why it cannot be."""
+        self._certificates.labels("failed" if trouble else "used").inc()
+        fields = {"used": not trouble, "message": trouble or "renewed"}
+        _LOG.log(
+            logging.ERROR if trouble else logging.INFO, "certificate", extra={"fields": fields}
         )
 
     def rejected(self, *, status: int, message: str, path: str) -> None:

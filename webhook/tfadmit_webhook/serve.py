@@ -29,6 +29,8 @@ _LOG = logging.getLogger("tfadmit")
 _HTTP_LOG = logging.getLogger("tfadmit.http")
 # As the API server's client: it gives up a handshake after 10 s.
 _HANDSHAKE_SECONDS = 10.0
+# Two calls of stat. The kubelet takes up to a minute to bring a changed Secret anyway.
+_RENEWAL_SECONDS = 2.0
 # A burst of pods opens hundreds of connections at once; the kernel cuts this at somaxconn.
 _BACKLOG = 1024
 # Longer than any review takes (the API server waits 30 s at most).
@@ -58,6 +60,9 @@ class Plan:
 
     settings: Settings
     identity: tls.Identity
+    certificate: tls.Files
+    """Where a renewed certificate appears."""
+
     source: Callable[[Observer], Source]
     host: str
     port: int
@@ -91,7 +96,7 @@ def run(plan: Plan) -> None:
         ends.callback(_metrics(plan, registry))
         source.start()
         ends.callback(source.stop)
-        asyncio.run(_serve(listener, handler, plan))
+        asyncio.run(_serve(listener, handler, plan, observer))
     _LOG.info("stopped", extra={"fields": {}})
 
 
@@ -101,7 +106,9 @@ def _context(
     return lookup.Context(reader=reader, settings=settings, remaining=remaining)
 
 
-async def _serve(listener: socket.socket, handler: bridge.Bridge, plan: Plan) -> None:
+async def _serve(
+    listener: socket.socket, handler: bridge.Bridge, plan: Plan, observer: Observer
+) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_loop_fault)
     stop = asyncio.Event()
@@ -123,11 +130,31 @@ async def _serve(listener: socket.socket, handler: bridge.Bridge, plan: Plan) ->
         ssl_handshake_timeout=_HANDSHAKE_SECONDS,
     )
     _say_listening("webhook", f"https://{_address(listener)}")
+    renewal = asyncio.create_task(_renew(plan, observer))
     await stop.wait()
+    renewal.cancel()
     _LOG.info("stopping", extra={"fields": {}})
     server.close()
     protocol.pre_shutdown()
     await protocol.shutdown(_FINISH_SECONDS)
+
+
+async def _renew(plan: Plan, observer: Observer) -> None:
+    """Show a renewed certificate from the next handshake on; keep the last good one otherwise."""
+    trouble = ""
+    while True:
+        await asyncio.sleep(_RENEWAL_SECONDS)
+        try:
+            context = plan.certificate.renewed()
+        except tls.TlsFault as error:
+            if str(error) != trouble:  # once, not at every look
+                trouble = str(error)
+                observer.certificate_read(trouble=trouble)
+            continue
+        trouble = ""
+        if context:
+            plan.identity.exchange(context)
+            observer.certificate_read()
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -1,7 +1,7 @@
 """The server's certificate as an SSLContext, checked before anybody connects.
 
 Here: reading the files, the protocol's settings, and the one place where a certificate is exchanged
-for a newer one while the server runs. When to exchange it is decided elsewhere.
+for a newer one while the server runs. When to look is decided elsewhere.
 """
 
 import ssl
@@ -35,6 +35,50 @@ class Identity:
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _at: ssl.SSLContext) -> None:
         connection.context = self._current
+
+
+class Files:
+    """Certificate and key as files that may be replaced while the server runs.
+
+    Kubernetes replaces a mounted Secret by a link, other tools write the files anew; both change
+    what the paths lead to.
+    """
+
+    def __init__(self, *, certificate: Path, key: Path) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._taken: tuple[tuple[int, int, int], ...] = ()
+
+    def load(self) -> ssl.SSLContext:
+        """Read both files.
+
+        Raises:
+            TlsFault: they cannot be used.
+        """
+        stamps = self._stamps()
+        context = load(certificate=self._certificate, key=self._key)
+        self._taken = stamps
+        return context
+
+    def renewed(self) -> ssl.SSLContext | None:
+        """Read both files if they are others than at the last successful reading.
+
+        Raises:
+            TlsFault: they cannot be used, perhaps only because one of them is not there yet.
+        """
+        return None if self._stamps() == self._taken else self.load()
+
+    def _stamps(self) -> tuple[tuple[int, int, int], ...]:
+        return _stamp(self._certificate), _stamp(self._key)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Give what tells a file from its successor: a new one can have the same time and size."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def load(*, certificate: Path, key: Path) -> ssl.SSLContext:
