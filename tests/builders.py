@@ -153,6 +153,7 @@ def make_runtime(
             "template": {
                 "spec": {
                     "network": {"publishNotReadyAddresses": True} if network is None else network,
+                    "failurePolicy": {"maxRestarts": 2},
                     "replicatedJobs": list(jobs) or [make_trainer_job()],
                 }
             },
@@ -161,11 +162,12 @@ def make_runtime(
 
 
 def make_trainer_job(name: str = "node", *, step: str | None = "trainer", **metadata: Any) -> Json:
-    template: Json = {"spec": {"template": {"spec": {"containers": [make_container()]}}}}
+    pod = {"spec": {"containers": [make_container()]}}
+    template: Json = {"spec": {"backoffLimit": 0, "template": pod}}
     if step:
         template["metadata"] = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": step}}
     if metadata:
-        template["spec"]["template"]["metadata"] = metadata
+        pod["metadata"] = metadata
     return {"name": name, "template": template}
 
 

@@ -44,6 +44,17 @@ ADDRESS_ANNOTATION: Final = "tfadmit.dev/address"
 CLUSTER_ANNOTATION: Final = "tfadmit.dev/cluster"
 # What was decided. The pod webhook writes it; people and the command line read it. Not for users.
 STATUS_ANNOTATION: Final = "tfadmit.dev/status"
+PREFIX: Final = "tfadmit.dev/"
+OWN_LABELS: Final = (ROLE_LABEL,)
+OWN_ANNOTATIONS: Final = (
+    INJECT_ANNOTATION,
+    CONTAINERS_ANNOTATION,
+    PORT_ANNOTATION,
+    NETWORK_ANNOTATION,
+    ADDRESS_ANNOTATION,
+    CLUSTER_ANNOTATION,
+    STATUS_ANNOTATION,
+)
 # The network attachments of a pod. Users and the pod webhook write it; Multus reads it.
 NETWORKS_ANNOTATION: Final = "k8s.v1.cni.cncf.io/networks"
 # A container port of this name is the rendezvous port, as it was for TFJob. Users set it.

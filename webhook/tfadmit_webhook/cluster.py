@@ -39,13 +39,16 @@ def plan(work: facts.Workload, *, domain: str, default_port: int) -> contract.Cl
 def stale(view: workload.Pod, work: facts.Workload) -> bool:
     """Whether a remembered JobSet cannot be the one that this pod was made from.
 
-    A suspended JobSet makes no pods, and replica counts change only while it is suspended; so a
-    pod that arrives while the remembered state is suspended was made from a newer one.
+    A suspended JobSet makes no pods, and it changes only while it is suspended; so a pod that
+    arrives while the remembered state is suspended was made from a newer one. So was a pod whose
+    role, port or form of address is not that of its remembered template.
     """
     uid = view.annotations.get(contract.JOBSET_UID_ANNOTATION)
-    if work.suspended or (uid and uid != work.uid):
+    if work.suspended or (uid and uid != work.uid) or isinstance(member(view, work), Refusal):
         return True
-    return isinstance(member(view, work), Refusal)
+    group = work.group(view.labels.get(contract.REPLICATED_JOB_LABEL, ""))
+    own = workload.task_group(group.name, template=view, replicas=1, job_spec={}) if group else None
+    return own is not None and _form(own) != _form(group)
 
 
 def member(view: workload.Pod, work: facts.Workload) -> tuple[contract.Role, int] | Refusal:
@@ -74,8 +77,8 @@ def member(view: workload.Pod, work: facts.Workload) -> tuple[contract.Role, int
             reason=Reason.INDEX_BEYOND_CLUSTER,
             message=(
                 f"the pod has job index {job_index} and completion index {completion}, but "
-                f"{_group_name(work, name)} has {group.replicas} jobs of {group.completions} "
-                "tasks; the pod is admitted once there is such a task"
+                f"{_group_name(work, name)} has only {_size(group)}; the pod is admitted once "
+                "there is such a task"
             ),
         )
     before = _tasks_before(work, group)
@@ -135,6 +138,10 @@ def _by_index(
     return contract.Task(cluster=cluster, role=chosen, index=index)
 
 
+def _form(group: facts.TaskGroup | None) -> tuple[object, ...]:
+    return (group.role, group.port, group.short_address, group.problems) if group else ()
+
+
 def _role_size(work: facts.Workload, role: str) -> int:
     return sum(group.size for group in work.groups if group.role == role)
 
@@ -160,6 +167,11 @@ def _problems(work: facts.Workload) -> list[str]:
     ]
     if (count := sum(group.size for group in work.groups)) > pattern.MAX_TASKS:
         problems.append(f"{count:,} tasks are more than {pattern.MAX_TASKS:,}")
+    if not work.has_names:
+        problems.append(
+            "spec.network.enableDNSHostnames is false, so its pods have no DNS names: set it to "
+            "true, or remove it"
+        )
     if not work.subdomain:
         problems.append(
             "the pod template has no subdomain, so its pods have no DNS names: set "
@@ -167,6 +179,11 @@ def _problems(work: facts.Workload) -> list[str]:
             "and has publishNotReadyAddresses: true"
         )
     return problems
+
+
+def _size(group: facts.TaskGroup) -> str:
+    tasks = "1 task" if group.completions == 1 else f"{group.completions} tasks"
+    return tasks if group.replicas == 1 else f"{group.replicas} jobs of {tasks}"
 
 
 def _tasks_before(work: facts.Workload, group: facts.TaskGroup) -> int:

@@ -44,6 +44,8 @@ class Workload:
     subdomain: str
     suspended: bool
     groups: tuple[TaskGroup, ...]
+    has_names: bool = True
+    """Whether its pods get host names and a Service that publishes them."""
 
     def group(self, name: str) -> TaskGroup | None:
         """Give the group of this name."""

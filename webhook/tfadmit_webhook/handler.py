@@ -4,10 +4,21 @@ The pipeline of the pure parts. What is asked of the outside stands in `lookup`;
 HTTP, threads or the API client.
 """
 
+import difflib
 from typing import Protocol
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import decision, lookup, mutate, policy, ratchet, raw, review, workload
+from tfadmit_webhook import (
+    decision,
+    lookup,
+    mutate,
+    policy,
+    ratchet,
+    raw,
+    review,
+    runtime,
+    workload,
+)
 from tfadmit_webhook.decision import Decision, Reason, Refusal
 
 
@@ -39,7 +50,7 @@ def mutate_pod(request: review.Request, context: lookup.Context) -> Decision:
 def mutate_runtime(request: review.Request, context: lookup.Context) -> Decision:  # noqa: ARG001 - a Handler
     """Copy a runtime's framework label to where its pods get it from."""
     if reason := _not_judged(request):
-        return decision.allow(reason)
+        return decision.allow(reason, warnings=_left_over(request.object))
     return decision.patched(mutate.runtime(request.object))
 
 
@@ -60,6 +71,18 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
+def _left_over(content: raw.JsonObject) -> list[str]:
+    """Tell of labels that stay in pod templates after the runtime's own was taken away."""
+    if ratchet.is_labelled(content):
+        return []
+    jobs = [job.name for job in runtime.jobs(content) if job.pod.is_tensorflow]
+    return [
+        f"the pod template of {name!r} still has the label {contract.FRAMEWORK_LABEL}: its pods "
+        "are TensorFlow tasks until it is removed there too"
+        for name in jobs
+    ]
+
+
 def _left_alone(view: workload.Pod) -> Reason | None:
     if not view.is_tensorflow:
         return Reason.NOT_OURS
@@ -71,9 +94,20 @@ def _left_alone(view: workload.Pod) -> Reason | None:
 
 
 def _warnings(view: workload.Pod) -> list[str]:
+    """Tell of what looks like a wish and has no effect."""
     stated = view.annotations.get(contract.INJECT_ANNOTATION, "true")
     name = contract.INJECT_ANNOTATION
-    return [] if stated == "true" else [f'{name} is {stated!r}; only "false" leaves a pod out']
+    warnings = [] if stated == "true" else [f'{name} is {stated!r}; only "false" leaves a pod out']
+    for kind, names, known in (
+        ("annotation", view.annotations, contract.OWN_ANNOTATIONS),
+        ("label", view.labels, contract.OWN_LABELS),
+    ):
+        for word in sorted(names):
+            if word.startswith(contract.PREFIX) and word not in known:
+                near = difflib.get_close_matches(word, known, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                warnings.append(f"{kind} {word} means nothing to tfadmit{hint}")
+    return warnings
 
 
 def _not_judged(request: review.Request) -> Reason | None:

@@ -10,13 +10,10 @@ from typing import Any
 
 from tfadmit_trainer import contract
 from tfadmit_webhook import network, patch, raw, workload
+from tfadmit_webhook import runtime as runtime_view
 from tfadmit_webhook.decision import Operation, Reason, Refusal
 from tfadmit_webhook.settings import NetworkProfile, Settings
 
-# Replicated jobs of a runtime whose pods are tasks, unless their pod template says otherwise:
-# Trainer's own step, and the names of roles. Initializers and other helpers are none.
-_TRAINER_STEP = "trainer"
-_TASK_NAMES = frozenset((*contract.ROLES, "master"))
 # Linux: 32 pages for one environment string, its name and closing zero byte included.
 _MAX_ARG_STRLEN = 128 * 1024
 
@@ -62,11 +59,8 @@ def runtime(content: raw.JsonObject) -> list[Operation]:
     those of a pod template reach its pods.
     """
     template: raw.Path = ("spec", "template")
-    jobs_path: raw.Path = (*template, "spec", "replicatedJobs")
     paths = [template] if isinstance(raw.at(content, template), dict) else []
-    jobs = raw.sequence(raw.at(content, jobs_path))
-    pod_templates = workload.template_paths(jobs, at=jobs_path)
-    paths += [path for path in pod_templates if _is_task_template(content, path)]
+    paths += [job.template_path for job in runtime_view.jobs(content) if job.is_task]
     label = {contract.FRAMEWORK_LABEL: contract.FRAMEWORK}
     operations: list[Operation] = []
     for path in paths:
@@ -75,20 +69,6 @@ def runtime(content: raw.JsonObject) -> list[Operation]:
         if contract.FRAMEWORK_LABEL not in raw.strings(raw.at(content, labels)):
             operations += patch.set_entries(content, labels, label)
     return operations
-
-
-def _is_task_template(content: raw.JsonObject, path: raw.Path) -> bool:
-    job = raw.mapping(raw.at(content, path[:-3]))
-    metadata = raw.mapping(raw.at(content, (*path, "metadata")))
-    annotations = raw.strings(metadata.get("annotations"))
-    if annotations.get(contract.INJECT_ANNOTATION) == "false":
-        return False
-    step = raw.at(job, ("template", "metadata", "labels", contract.ANCESTOR_LABEL))
-    return (
-        step == _TRAINER_STEP
-        or raw.text(job.get("name")) in _TASK_NAMES
-        or contract.ROLE_LABEL in raw.strings(metadata.get("labels"))
-    )
 
 
 def _missing_containers(

@@ -52,6 +52,16 @@ def attachments(
     return _extend_list(existing, names, namespace)
 
 
+def names(value: str) -> set[str]:
+    """Give `[namespace/]name` of each attachment; none of what cannot be read."""
+    if not value.lstrip().startswith("["):
+        return {_bare(word, "") for word in value.split(",") if word.strip()}
+    try:
+        return {_json_name(item) for item in raw.sequence(json.loads(value))}
+    except (ValueError, RecursionError):
+        return set()
+
+
 def _extend_list(existing: str, names: Sequence[str], namespace: str) -> str | None:
     present = {_bare(word, namespace) for word in existing.split(",")}
     missing = [name for name in names if _bare(name, namespace) not in present]

@@ -34,13 +34,15 @@ def make(arguments: Arguments) -> serve.Plan | list[str]:
     """Plan the server, or give one line for every fault."""
     faults: list[str] = []
     settings = _settings(arguments.config, faults)
-    identity = _identity(arguments, faults)
+    certificate = tls.Files(certificate=arguments.tls_cert, key=arguments.tls_key)
+    identity = _identity(certificate, faults)
     source = _source(arguments, settings or Settings(), faults)
     if settings is None or identity is None or source is None:
         return faults
     return serve.Plan(
         settings=settings,
         identity=identity,
+        certificate=certificate,
         source=source,
         host=arguments.host,
         port=arguments.port,
@@ -54,19 +56,16 @@ def _settings(path: Path | None, faults: list[str]) -> Settings | None:
     text = _text("--config", path, faults)
     if text is None:
         return None
-    settings = settings_file.load(text)
+    settings = settings_file.load(text, rules=policy.ids())
     if isinstance(settings, list):
         faults += [f"--config {path}: {fault}" for fault in settings]
         return None
-    known = ", ".join(rule.id for rule in policy.rules())
-    unknown = policy.unknown_ids(settings)
-    faults += [f"--config {path}: policies.{name}: no such rule: use {known}" for name in unknown]
-    return None if unknown else settings
+    return settings
 
 
-def _identity(arguments: Arguments, faults: list[str]) -> tls.Identity | None:
+def _identity(certificate: tls.Files, faults: list[str]) -> tls.Identity | None:
     try:
-        context = tls.load(certificate=arguments.tls_cert, key=arguments.tls_key)
+        context = certificate.load()
     except tls.TlsFault as error:
         faults.append(str(error))
         return None

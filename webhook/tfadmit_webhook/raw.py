@@ -53,6 +53,6 @@ def strings(value: object) -> dict[str, str]:
 
 
 def dotted(path: Path) -> str:
-    """Write a path as people do in Kubernetes: `spec.containers[0].env`."""
-    words = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    """Write a path as people do in Kubernetes: `spec.containers[0].env`, `labels[a.b/c]`."""
+    words = [f".{step}" if str(step).isidentifier() else f"[{step}]" for step in path]
     return "".join(words).lstrip(".")

@@ -96,6 +96,14 @@ class Settings:
     network_profiles: tuple[NetworkProfile, ...] = field(default_factory=lambda: (INFINIBAND, TCP))
     """Network profiles, in order; the first that matches is taken."""
 
+    # NVIDIA's 24.06 has Keras 3.3, its last one, 25.02, has 3.3.2.
+    unsynchronised_images: tuple[str, ...] = (
+        "nvcr.io/nvidia/tensorflow:24.0[6-9]-*",
+        "nvcr.io/nvidia/tensorflow:24.1[0-2]-*",
+        "nvcr.io/nvidia/tensorflow:25.0[12]-*",
+    )
+    """Images with Keras 3.0 to 3.4, `*` and `[a-z]` allowed; rule TFA017 warns of them."""
+
     policies: Mapping[str, Level] = field(default_factory=dict)
     """Level of each rule by its identifier, where it differs from the rule's own."""
 

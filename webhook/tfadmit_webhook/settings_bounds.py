@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
+from tfadmit_webhook.settings import Server
 
 Finding = tuple[raw.Path, str]
 
@@ -31,8 +32,8 @@ NUMBERS: Final[Mapping[tuple[str, ...], Bound]] = {
     ("defaultPort",): Bound(low=1, high=65535),
     ("maxInlineBytes",): Bound(
         low=1024,
-        # 32 pages with the closing zero byte: execve refuses a longer environment string.
-        high=131071,
+        # 32 pages for the name, "=", the value and the closing zero byte: execve refuses more.
+        high=131072 - len("TF_CONFIG=") - 1,
         why="Linux refuses an environment string of 128 KiB (MAX_ARG_STRLEN)",
     ),
     ("server", "threads"): Bound(low=1, high=1024),
@@ -63,6 +64,7 @@ _OWN_ENV = frozenset(
         contract.WORKER_HOSTS_ENV,
         contract.PS_HOSTS_ENV,
         contract.CLUSTER_ENV,
+        contract.ATTEMPT_ENV,
         contract.TF_CONFIG_ENV,
     )
 )
@@ -77,6 +79,18 @@ def number_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
         if not bound.low <= value <= bound.high:
             reason = f": {bound.why}" if bound.why else ""
             yield path, f"is {value}, must be from {bound.low} to {bound.high}{reason}"
+
+
+def relation_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
+    """Find numbers that do not go together."""
+    default = Server()
+    server = raw.mapping(values.get("server"))
+    threads = raw.count(server.get("threads"), default=default.threads)
+    in_flight = raw.count(server.get("maxInFlight"), default=default.max_in_flight)
+    if in_flight < threads:
+        why = "reviews would be sent away while threads are idle"
+        path = ("server", "maxInFlight")
+        yield path, f"is {in_flight}, fewer than the {threads} threads: {why}"
 
 
 def text_faults(values: Mapping[str, Any]) -> Iterator[Finding]:

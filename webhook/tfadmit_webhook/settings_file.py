@@ -6,7 +6,7 @@ calls reads the file. Whether a rule identifier exists is not known here (`polic
 
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -35,13 +35,17 @@ for _class in _CLASSES:
 _ADAPTER = TypeAdapter(Settings)
 
 
-def load(text: str) -> Settings | list[Fault]:
-    """Read the settings file; what it does not state keeps its default."""
+def load(text: str, *, rules: Collection[str]) -> Settings | list[Fault]:
+    """Read the settings file; what it does not state keeps its default.
+
+    `rules` are the identifiers that exist; they are known above this module.
+    """
     values = settings_yaml.load(text)
     if isinstance(values, list):
         return values
     stated = _without_nulls(values)
-    faults = [Fault(path=raw.dotted(path), message=words) for path, words in _bounds(stated)]
+    found = (*_bounds(stated), *_unknown_rules(stated, rules))
+    faults = [Fault(path=raw.dotted(path), message=words) for path, words in found]
     try:
         settings = _ADAPTER.validate_json(json.dumps(stated))
     except ValidationError as error:
@@ -70,7 +74,16 @@ def json_schema() -> dict[str, Any]:
 
 def _bounds(values: dict[str, Any]) -> Iterator[tuple[raw.Path, str]]:
     yield from settings_bounds.number_faults(values)
+    yield from settings_bounds.relation_faults(values)
     yield from settings_bounds.text_faults(values)
+
+
+def _unknown_rules(
+    values: dict[str, Any], rules: Collection[str]
+) -> Iterator[tuple[raw.Path, str]]:
+    for name in raw.mapping(values.get("policies")):
+        if name not in rules:
+            yield ("policies", name), f"no such rule: use {', '.join(rules)}"
 
 
 def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The only module that knows where in these objects a fact stands. It judges nothi
 with a template is carried along as a problem, for whoever plans the cluster.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tfadmit_trainer import contract
@@ -133,11 +133,25 @@ def stated_role(view: Pod) -> tuple[contract.Role | None, str]:
     return role, "; ".join(problems)
 
 
-def template_paths(replicated_jobs: Sequence[object], *, at: raw.Path) -> Iterator[raw.Path]:
-    """Give the path of each replicated job's pod template, for those that have one."""
-    for index, item in enumerate(replicated_jobs):
-        if isinstance(raw.at(item, ("template", "spec", "template")), dict):
-            yield (*at, index, "template", "spec", "template")
+def task_group(
+    name: str, *, template: Pod, replicas: int, job_spec: raw.JsonObject
+) -> facts.TaskGroup:
+    """Reduce a job and its pod template to what its tasks' addresses follow from."""
+    # The Job API: completions unset means parallelism, which defaults to 1.
+    parallelism = raw.count(job_spec.get("parallelism"), default=1)
+    role, role_problems = _role(name, label=template.labels.get(contract.ROLE_LABEL))
+    port, port_problems = _port(template)
+    short, address_problems = _short_address(template)
+    problems = (*role_problems, *port_problems, *address_problems)
+    return facts.TaskGroup(
+        name=name,
+        role=role,
+        replicas=replicas,
+        completions=raw.count(job_spec.get("completions"), default=parallelism),
+        port=port,
+        short_address=short,
+        problems=tuple(f"{name}: {problem}" for problem in problems),
+    )
 
 
 def jobset(content: raw.JsonObject) -> facts.Workload:
@@ -158,6 +172,7 @@ def jobset(content: raw.JsonObject) -> facts.Workload:
         subdomain=subdomain or name,
         suspended=spec.get("suspend") is True,
         groups=tuple(group for group in groups if group),
+        has_names=raw.at(spec, ("network", "enableDNSHostnames")) is not False,
     )
 
 
@@ -167,7 +182,7 @@ def job(content: raw.JsonObject) -> facts.Workload:
     spec = raw.mapping(content.get("spec"))
     name, namespace = raw.text(metadata.get("name")), raw.text(metadata.get("namespace"))
     template = pod(raw.mapping(spec.get("template")), namespace=namespace)
-    group = _group(name, template=template, replicas=1, job_spec=spec)
+    group = task_group(name, template=template, replicas=1, job_spec=spec)
     return facts.Workload(
         kind="Job",
         namespace=namespace,
@@ -184,29 +199,11 @@ def _replicated_job(item: raw.JsonObject, *, namespace: str) -> facts.TaskGroup 
     template = pod(raw.mapping(job_spec.get("template")), namespace=namespace)
     if not template.is_tensorflow:
         return None
-    return _group(
+    return task_group(
         raw.text(item.get("name")),
         template=template,
         replicas=raw.count(item.get("replicas"), default=1),
         job_spec=job_spec,
-    )
-
-
-def _group(name: str, *, template: Pod, replicas: int, job_spec: raw.JsonObject) -> facts.TaskGroup:
-    # The Job API: completions unset means parallelism, which defaults to 1.
-    parallelism = raw.count(job_spec.get("parallelism"), default=1)
-    role, role_problems = _role(name, label=template.labels.get(contract.ROLE_LABEL))
-    port, port_problems = _port(template)
-    short, address_problems = _short_address(template)
-    problems = (*role_problems, *port_problems, *address_problems)
-    return facts.TaskGroup(
-        name=name,
-        role=role,
-        replicas=replicas,
-        completions=raw.count(job_spec.get("completions"), default=parallelism),
-        port=port,
-        short_address=short,
-        problems=tuple(f"{name}: {problem}" for problem in problems),
     )
 
 

@@ -38,7 +38,10 @@ def runtime():
     env = [{"name": "EPOCHS", "value": "10"}]
     container = {"name": "node", "image": "example.com/none", "env": env}
     node["template"]["spec"]["template"]["spec"] = {"containers": [container]}
+    # the real one states no failure policy
+    del node["template"]["spec"]["backoffLimit"]
     content = builders.make_runtime(node)
+    del content["spec"]["template"]["spec"]["failurePolicy"]
     content["spec"]["template"]["metadata"] = {"labels": {"foo": "jobset-template"}}
     return content
 

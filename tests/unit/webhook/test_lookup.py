@@ -61,6 +61,23 @@ def test_a_jobset_that_cannot_be_the_pods_is_asked_for(cached):
     assert reader.asked == [("team", "mnist", 5.0)]
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        {"annotations": {"tfadmit.dev/port": "23456"}},
+        {"annotations": {"tfadmit.dev/address": "short"}},
+        {"labels": {"trainer.kubeflow.org/framework": "tensorflow", "tfadmit.dev/role": "ps"}},
+    ],
+    ids=["port", "address", "role"],
+)
+def test_a_pod_whose_template_has_changed_is_asked_for(template):
+    """Templates change while a JobSet is suspended; a watch that hangs does not tell of it."""
+    newer = workload.jobset(make_jobset(make_replicated_job(**template)))
+    reader = Reader(cached=view(), live=newer)
+    assert decide(reader, make_pod(**template)).allowed
+    assert len(reader.asked) == 1
+
+
 def test_a_live_jobset_may_be_suspended_again_already():
     assert decide(Reader(live=view(suspend=True)), make_pod()).allowed
 
@@ -70,7 +87,7 @@ def test_an_index_beyond_the_live_size_is_refused():
     assert decision.reason is Reason.INDEX_BEYOND_CLUSTER
     assert decision.message == (
         "the pod has job index 0 and completion index 3, but replicated job 'node' of JobSet "
-        "team/mnist has 1 jobs of 3 tasks; the pod is admitted once there is such a task"
+        "team/mnist has only 3 tasks; the pod is admitted once there is such a task"
     )
 
 

@@ -91,6 +91,14 @@ def test_the_subdomain_of_the_jobset_is_used():
     assert workers(pod)[0] == "mnist-node-0-0.ring.team.svc.cluster.local:12345"
 
 
+def test_a_jobset_without_host_names_is_refused():
+    jobset = make_jobset()
+    jobset["spec"]["network"]["enableDNSHostnames"] = False
+    decision = admission.decide("/mutate/pods", make_pod(), given=admission.context(jobset))
+    assert decision.reason is Reason.CLUSTER_INVALID
+    assert "spec.network.enableDNSHostnames is false" in decision.message
+
+
 def test_short_addresses_are_written_on_demand():
     job = make_replicated_job(annotations={"tfadmit.dev/address": "short"})
     pod = admission.admit(make_pod(), make_jobset(job))
@@ -487,6 +495,27 @@ def test_a_word_that_looks_like_opting_out_is_answered_with_a_warning():
     assert list(decision.warnings) == [
         "tfadmit.dev/inject is 'no'; only \"false\" leaves a pod out"
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"annotations": {"tfadmit.dev/netwrok": "none"}},
+            "annotation tfadmit.dev/netwrok means nothing to tfadmit; did you mean tfadmit.dev/ne",
+        ),
+        (
+            {"annotations": {"tfadmit.dev/role": "ps"}},
+            "annotation tfadmit.dev/role means nothing to tfadmit",
+        ),
+        ({"labels": {"tfadmit.dev/xyz": "1"}}, "label tfadmit.dev/xyz means nothing to tfadmit"),
+    ],
+)
+def test_a_name_of_ours_that_does_not_exist_is_answered_with_a_warning(change, words):
+    decision = admission.decide("/mutate/pods", make_pod(**change))
+    assert decision.reason is Reason.MUTATED
+    assert len(decision.warnings) == 1
+    assert decision.warnings[0].startswith(words)
 
 
 # --- where the cluster is stated or looked up ---------------------------------------------------

@@ -104,9 +104,9 @@ def test_nulls_anywhere_in_a_runtime_are_absent_values(spec):
 @pytest.mark.parametrize(
     ("network", "what"),
     [
-        ({}, "is missing"),
+        ({}, "is not stated"),
         ({"publishNotReadyAddresses": False}, "is false"),
-        ({"publishNotReadyAddresses": None}, "is missing"),
+        ({"publishNotReadyAddresses": None}, "is not stated"),
         ({"publishNotReadyAddresses": "true"}, "is true"),
     ],
 )
@@ -115,8 +115,8 @@ def test_a_runtime_that_hides_unready_pods_is_refused(network, what):
     assert decision.reason is Reason.POLICY_VIOLATED
     assert decision.message == (
         "TFA001 spec.template.spec.network.publishNotReadyAddresses "
-        f"{what}: TensorFlow tasks connect to each other before any pod is ready, and without it "
-        "pods that are not ready have no DNS names; write `publishNotReadyAddresses: true` there"
+        f"{what}: TensorFlow tasks connect to each other before any pod is ready, and only with "
+        "true do pods that are not ready have DNS names; fix: `publishNotReadyAddresses: true`"
     )
     assert dict(decision.audit) == {"violations": "TFA001"}
 
@@ -153,10 +153,6 @@ def test_every_rule_has_its_own_file_identifier_and_name():
     ids = [rule.id for rule in policy.rules()]
     assert ids[:2] == ["TFA001", "TFA002"]
     assert len(set(ids)) == len(ids) == len({rule.name for rule in policy.rules()})
-
-
-def test_an_identifier_that_names_no_rule_is_found():
-    assert policy.unknown_ids(Settings(policies={"TFA001": "warn", "TFA999": "off"})) == ["TFA999"]
 
 
 # --- updates ------------------------------------------------------------------------------------
@@ -202,6 +198,16 @@ def test_a_runtime_that_stops_being_one_of_tensorflow_passes():
     update = changed(BAD, path=["metadata", "labels"], value={})
     decision = judge(update, operation="UPDATE", old=BAD)
     assert (decision.allowed, decision.reason) == (True, Reason.NOT_OURS)
+
+
+def test_labels_left_in_pod_templates_are_warned_of():
+    old = admission.admit(make_runtime(), path=MUTATE)
+    update = changed(old, path=["metadata", "labels"], value={})
+    decision = admission.decide(MUTATE, update, operation="UPDATE", old=old)
+    assert decision.allowed
+    assert [warning.partition(":")[0] for warning in decision.warnings] == [
+        "the pod template of 'node' still has the label trainer.kubeflow.org/framework"
+    ]
 
 
 @pytest.mark.parametrize("path", [MUTATE, VALIDATE])

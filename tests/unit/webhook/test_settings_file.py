@@ -12,15 +12,17 @@ from tfadmit_webhook.settings import NetworkProfile, Settings
 
 ROOT = pathlib.Path(__file__).parents[3]
 
+RULES = ("TFA001", "TFA002")
+
 
 def faults(text):
-    found = settings_file.load(text)
+    found = settings_file.load(text, rules=RULES)
     assert isinstance(found, list), "these settings were accepted"
     return [str(fault) for fault in found]
 
 
 def loaded(text):
-    found = settings_file.load(text)
+    found = settings_file.load(text, rules=RULES)
     assert isinstance(found, Settings), [str(fault) for fault in found]
     return found
 
@@ -99,7 +101,7 @@ def test_all_faults_come_at_once_each_with_its_path():
         ("defaultPort: '80'", 'defaultPort: must be a whole number, not "80"'),
         ("defaultPort: 70000", "defaultPort: is 70000, must be from 1 to 65535"),
         ("defaultPort: true", "defaultPort: must be a whole number, not true"),
-        ("maxInlineBytes: 131072", "131071: Linux refuses an environment string of 128 KiB (MAX_A"),
+        ("maxInlineBytes: 131062", "131061: Linux refuses an environment string of 128 KiB (MAX_A"),
         ("server: {keepAliveSeconds: 60}", "keeps idle connections for 90 s"),
         ("server: {threads: 0}", "server.threads: is 0, must be from 1 to 1024"),
         ("server: {defaultTimeoutSeconds: 31}", "the API server waits 30 s at most"),
@@ -160,10 +162,6 @@ def test_doubled_keys_are_refused_with_both_lines():
     ]
 
 
-def test_rule_identifiers_are_not_judged_here():
-    assert loaded("policies: {TFA999: deny}").policies == {"TFA999": "deny"}
-
-
 def test_the_published_schema_is_the_generated_one():
     """Regenerate it with the command in docs/settings.md."""
     published = json.loads((ROOT / "docs/settings.schema.json").read_text())
@@ -198,3 +196,19 @@ def test_the_example_of_the_documentation_is_valid():
     assert examples
     for example in examples:
         loaded(example)
+
+
+def test_a_rule_that_does_not_exist_is_told_with_all_other_faults():
+    found = settings_file.load("policies: {TFA001: nope, TFA999: deny}", rules=RULES)
+    assert isinstance(found, list)
+    assert [(item.path, "no such rule: use TFA001, TFA002" in item.message) for item in found] == [
+        ("policies.TFA001", False),
+        ("policies.TFA999", True),
+    ]
+
+
+def test_fewer_reviews_in_flight_than_threads_are_refused():
+    found = settings_file.load("server: {threads: 64, maxInFlight: 63}", rules=RULES)
+    assert isinstance(found, list)
+    assert [item.path for item in found] == ["server.maxInFlight"]
+    assert "fewer than the 64 threads" in found[0].message

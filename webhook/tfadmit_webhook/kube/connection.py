@@ -5,6 +5,7 @@ Here: where the server is and how we prove who we are. Questions are asked in `a
 
 from pathlib import Path
 
+import urllib3
 import yaml
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
@@ -13,6 +14,8 @@ from kubernetes.config.config_exception import ConfigException
 _MALFORMED = (
     ConfigException,
     yaml.YAMLError,
+    RecursionError,
+    urllib3.exceptions.HTTPError,
     OSError,
     TypeError,
     KeyError,
@@ -49,11 +52,12 @@ def from_kubeconfig(path: Path, *, connections: int) -> client.ApiClient:
         config.load_kube_config(  # type: ignore[no-untyped-call]
             config_file=str(path), client_configuration=configuration, persist_config=False
         )
+        # Builds the connection pool, which looks at the addresses of server and proxy.
+        return client.ApiClient(configuration)
     except _MALFORMED as error:
         raise ConnectionFault(
             f"--kubeconfig {path}: {_line(error)}; does kubectl --kubeconfig {path} version work?"
         ) from error
-    return client.ApiClient(configuration)
 
 
 def _configuration(connections: int) -> client.Configuration:

@@ -8,11 +8,11 @@ import functools
 import importlib
 import pkgutil
 
-from tfadmit_webhook import raw
-from tfadmit_webhook.policy.rule import Finding, Rule, Subject, Violation
+from tfadmit_webhook import raw, runtime
+from tfadmit_webhook.policy.rule import Case, Finding, Rule, Subject, Violation
 from tfadmit_webhook.settings import Settings
 
-__all__ = ["Finding", "Rule", "Subject", "Violation", "judge", "rules", "unknown_ids"]
+__all__ = ["Case", "Finding", "Rule", "Subject", "Violation", "ids", "judge", "rules"]
 
 
 @functools.lru_cache(maxsize=1)
@@ -29,17 +29,17 @@ def judge(
     content: raw.JsonObject, *, subject: Subject, settings: Settings
 ) -> tuple[Violation, ...]:
     """Give every violation, ordered by path and then by rule; rules that are off are not asked."""
+    case = Case(content=content, settings=settings, jobs=runtime.jobs(content))
     violations = [
-        Violation(rule=rule, finding=finding, level=level)
+        Violation(rule=rule, finding=finding, level="warn" if finding.only_warn else level)
         for rule in rules()
         if rule.subject == subject
         and (level := settings.policies.get(rule.id, rule.level)) != "off"
-        for finding in rule.check(content)
+        for finding in rule.check(case)
     ]
     return tuple(sorted(violations, key=lambda item: (raw.dotted(item.finding.path), item.rule.id)))
 
 
-def unknown_ids(settings: Settings) -> list[str]:
-    """Give the identifiers in the settings that name no rule."""
-    known = {rule.id for rule in rules()}
-    return sorted(set(settings.policies) - known)
+def ids() -> tuple[str, ...]:
+    """Give the identifiers of all rules."""
+    return tuple(rule.id for rule in rules())

@@ -1,4 +1,4 @@
-"""What a policy rule is: an identifier, a level, and one pure function over a raw object.
+"""What a policy rule is: an identifier, a level, and one pure function over a case.
 
 A rule is one file `tfaNNN_name.py` beside this one with a constant `RULE`; nothing else names it.
 Its module docstring is its background. Here is only the shape; `policy` collects and judges.
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tfadmit_webhook import raw
-from tfadmit_webhook.settings import Level
+from tfadmit_webhook import raw, runtime
+from tfadmit_webhook.settings import Level, Settings
 
 Subject = Literal["runtime", "trainjob"]
 
@@ -25,6 +25,24 @@ class Finding:
     fix: str
     """The line, or lines, that mend it."""
 
+    only_warn: bool = False
+    """Whether this finding never refuses, whatever the level of its rule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What a rule looks at."""
+
+    content: raw.JsonObject
+    settings: Settings
+    jobs: tuple[runtime.Job, ...]
+    """The replicated jobs of a runtime."""
+
+    @property
+    def tasks(self) -> tuple[runtime.Job, ...]:
+        """The replicated jobs whose pods are TensorFlow tasks."""
+        return tuple(job for job in self.jobs if job.is_task)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
@@ -37,7 +55,7 @@ class Rule:
     why: str
     """Why it matters, in one clause."""
 
-    check: Callable[[raw.JsonObject], Iterable[Finding]]
+    check: Callable[[Case], Iterable[Finding]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +68,8 @@ class Violation:
 
     @property
     def sentence(self) -> str:
-        """What, where, why, and the line that fixes it."""
+        """Where, what, why, and the line that fixes it."""
         where = raw.dotted(self.finding.path)
         return (
-            f"{self.rule.id} {where} {self.finding.what}: {self.rule.why}; write {self.finding.fix}"
+            f"{self.rule.id} {where} {self.finding.what}: {self.rule.why}; fix: {self.finding.fix}"
         )

@@ -10,17 +10,17 @@ but it is applied to the JobSet and may change; missing counts as a violation.
 from collections.abc import Iterator
 
 from tfadmit_webhook import raw
-from tfadmit_webhook.policy.rule import Finding, Rule
+from tfadmit_webhook.policy.rule import Case, Finding, Rule
 
 PATH: raw.Path = ("spec", "template", "spec", "network", "publishNotReadyAddresses")
 
 
-def check(runtime: raw.JsonObject) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
     """Find a value that is not true."""
-    value = raw.at(runtime, PATH)
+    value = raw.at(case.content, PATH)
     if value is not True:
-        what = "is missing" if value is None else f"is {str(value).lower()}"
-        yield Finding(path=PATH, what=what, fix="`publishNotReadyAddresses: true` there")
+        what = "is not stated" if value is None else f"is {str(value).lower()}"
+        yield Finding(path=PATH, what=what, fix="`publishNotReadyAddresses: true`")
 
 
 RULE = Rule(
@@ -29,8 +29,8 @@ RULE = Rule(
     subject="runtime",
     level="deny",
     why=(
-        "TensorFlow tasks connect to each other before any pod is ready, and without it pods that "
-        "are not ready have no DNS names"
+        "TensorFlow tasks connect to each other before any pod is ready, and only with true do "
+        "pods that are not ready have DNS names"
     ),
     check=check,
 )

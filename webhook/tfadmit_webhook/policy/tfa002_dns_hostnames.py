@@ -7,14 +7,14 @@ no address in TF_CONFIG resolves. JobSet's default is true; absent is fine.
 from collections.abc import Iterator
 
 from tfadmit_webhook import raw
-from tfadmit_webhook.policy.rule import Finding, Rule
+from tfadmit_webhook.policy.rule import Case, Finding, Rule
 
 PATH: raw.Path = ("spec", "template", "spec", "network", "enableDNSHostnames")
 
 
-def check(runtime: raw.JsonObject) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
     """Find the value false."""
-    if raw.at(runtime, PATH) is False:
+    if raw.at(case.content, PATH) is False:
         yield Finding(path=PATH, what="is false", fix="`enableDNSHostnames: true`, or no such line")
 
 

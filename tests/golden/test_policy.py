@@ -1,0 +1,56 @@
+"""Golden rules: the examples that ship with each rule, and the sentences that they get.
+
+`policy/<id>.txt` has the findings of the failing example; the passing one has none of any rule.
+"""
+
+import json
+import pathlib
+
+import pytest
+import yaml
+
+import admission
+from tfadmit_webhook import policy
+from tfadmit_webhook.settings import Settings
+
+HERE = pathlib.Path(__file__).parent / "policy"
+EXAMPLES = pathlib.Path(policy.__file__).parent / "examples"
+RULES = [rule for rule in policy.rules() if rule.subject == "runtime"]
+BY_ID = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+
+
+def example(rule, kind):
+    content = yaml.safe_load((EXAMPLES / f"{rule.id}-{kind}.yaml").read_text())
+    # as the API server sees it: the label has reached the pods
+    return admission.admit(content, path="/mutate/runtimes")
+
+
+def findings(content):
+    return policy.judge(content, subject="runtime", settings=Settings())
+
+
+@BY_ID
+def test_the_failing_example_breaks_this_rule_and_no_other(rule, update_golden):
+    found = findings(example(rule, "failing"))
+    assert {item.rule.id for item in found} == {rule.id}
+    text = "".join(f"{item.level}: {item.sentence}\n" for item in found)
+    golden = HERE / f"{rule.id}.txt"
+    if update_golden:
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+@BY_ID
+def test_the_passing_example_breaks_no_rule(rule):
+    assert findings(example(rule, "passing")) == ()
+
+
+@BY_ID
+def test_the_examples_differ_only_in_what_the_rule_is_about(rule):
+    failing, passing = (json.dumps(example(rule, kind)) for kind in ("failing", "passing"))
+    assert failing != passing
+
+
+def test_no_example_is_left_over():
+    names = {f"{rule.id}-{kind}" for rule in RULES for kind in ("failing", "passing")}
+    assert {path.stem for path in EXAMPLES.glob("*")} == names

@@ -1,0 +1,242 @@
+"""The corners of each rule; its plain case is the example that ships with it."""
+
+import copy
+import pathlib
+
+import pytest
+import yaml
+
+import admission
+from builders import LABEL, make_container, make_runtime, make_trainer_job
+from tfadmit_webhook import policy
+from tfadmit_webhook.settings import Settings
+
+ROOT = pathlib.Path(__file__).parents[3]
+POD = ("template", "spec", "template")
+
+
+def change(content, path, value):
+    """The object with a value at a path; None removes it."""
+    copied = copy.deepcopy(content)
+    target = copied
+    for step in path[:-1]:
+        target = target[step] if isinstance(step, int) else target.setdefault(step, {})
+    if value is None:
+        target.pop(path[-1], None)
+    else:
+        target[path[-1]] = value
+    return copied
+
+
+def role(name, **spec):
+    job = make_trainer_job(name, step=None)
+    job["template"]["spec"] |= spec
+    return job
+
+
+def runtime(*jobs, **spec):
+    content = make_runtime(*(jobs or (make_trainer_job(),)))
+    content["spec"]["template"]["spec"] |= spec
+    return content
+
+
+def found(content, rule, settings=None):
+    labelled = admission.admit(content, path="/mutate/runtimes")
+    judged = policy.judge(labelled, subject="runtime", settings=settings or Settings())
+    return [(item.level, item.sentence) for item in judged if item.rule.id == rule]
+
+
+ENDS = {"successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "content"),
+    [
+        # Trainer writes both counts of its own step
+        ("TFA003", runtime(change(make_trainer_job(), ("template", "spec", "parallelism"), 7))),
+        ("TFA003", runtime(make_trainer_job(), role("ps", parallelism=3))),
+        ("TFA003", runtime(role("dataset-initializer", completionMode="NonIndexed"))),
+        ("TFA004", change(runtime(), ("spec", "mlPolicy"), {"numNodes": 4, "torch": None})),
+        ("TFA006", runtime(make_trainer_job(), role("master"))),
+        ("TFA007", runtime(make_trainer_job(), role("chief"))),
+        ("TFA007", runtime(make_trainer_job(), role("ps"), **ENDS)),
+        (
+            "TFA007",
+            runtime(
+                make_trainer_job(),
+                role("ps"),
+                successPolicy={"operator": "Any", "targetReplicatedJobs": ["node", "ps"]},
+            ),
+        ),
+        # a helper is no task; its retries are nobody's business
+        ("TFA008", runtime(make_trainer_job(), role("dataset-initializer", backoffLimit=3))),
+        ("TFA009", runtime(change(make_trainer_job(), ("dependsOn",), [{"name": "x"}]))),
+        ("TFA009", change(runtime(), ("spec", "podGroupPolicy"), {"volcano": None})),
+    ],
+)
+def test_what_is_right_is_no_finding(rule, content):
+    assert found(content, rule) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "level", "content", "words"),
+    [
+        ("TFA003", "deny", runtime(make_trainer_job(), role("ps", completions=2)), "parallelism"),
+        ("TFA004", "warn", change(runtime(), ("spec", "mlPolicy"), None), "cannot list any"),
+        ("TFA004", "deny", change(runtime(), ("spec", "mlPolicy", "mpi"), {"x": 1}), "mpi is set"),
+        # an empty section counts: its presence is what Trainer looks at
+        ("TFA004", "deny", change(runtime(), ("spec", "mlPolicy", "jax"), {}), "jax is set"),
+        ("TFA005", "deny", runtime(role("worker")), "no trainer step"),
+        ("TFA005", "warn", runtime(make_trainer_job("worker")), "'node' only"),
+        ("TFA006", "deny", runtime(make_trainer_job(), role("chief"), role("master")), "2 chief"),
+        ("TFA006", "deny", runtime(role("ps")), "nobody who trains"),
+        (
+            "TFA007",
+            "deny",
+            runtime(
+                make_trainer_job(),
+                role("evaluator"),
+                successPolicy={"operator": "All", "targetReplicatedJobs": ["evaluator"]},
+            ),
+            "does not end",
+        ),
+        (
+            "TFA007",
+            "deny",
+            runtime(
+                make_trainer_job(),
+                role("ps"),
+                successPolicy={"operator": "All", "targetReplicatedJobs": ["nodes"]},
+            ),
+            "no job here",
+        ),
+        (
+            "TFA009",
+            "warn",
+            change(runtime(), ("spec", "podGroupPolicy"), {"volcano": {}}),
+            "`schedulerName: volcano`",
+        ),
+    ],
+)
+def test_what_is_wrong_is_found_with_its_level(rule, level, content, words):
+    ((actual, sentence),) = found(content, rule)
+    assert actual == level
+    assert words in sentence
+
+
+def with_pod(*, annotations=None, **spec):
+    job = make_trainer_job(labels=LABEL, annotations=annotations or {})
+    job["template"]["spec"]["template"]["spec"] |= spec
+    return runtime(job)
+
+
+def with_container(**fields):
+    return with_pod(containers=[make_container(**fields)])
+
+
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+
+
+@pytest.mark.parametrize(
+    ("rule", "content", "words"),
+    [
+        ("TFA006", runtime(make_trainer_job(labels={"tfadmit.dev/role": "boss"})), "is 'boss'"),
+        ("TFA010", with_container(env=[{"name": "TF_TASK_INDEX", "value": "0"}]), "TF_TASK_INDEX"),
+        ("TFA010", with_pod(initContainers=[make_container(env=[{"name": "TF_CONFIG"}])]), "initC"),
+        (
+            "TFA011",
+            with_pod(annotations={NETWORKS: '[{"name":"hostdevice-net"}]'}),
+            "attaches 'hostdevice-net'",
+        ),
+        ("TFA011", with_container(resources={"requests": {"rdma/hca": 1}}), "is missing"),
+        (
+            "TFA011",
+            with_container(resources={"requests": {"a.b/c": 1}, "limits": {"a.b/c": 2}}),
+            "is 2 for a request of 1",
+        ),
+        ("TFA012", with_pod(hostNetwork=True), "dnsPolicy"),
+    ],
+)
+def test_what_is_wrong_in_a_pod_template_is_refused(rule, content, words):
+    ((level, sentence),) = found(content, rule)
+    assert level == "deny"
+    assert words in sentence
+
+
+@pytest.mark.parametrize(
+    ("rule", "content"),
+    [
+        (
+            "TFA010",
+            with_container(
+                env=[{"name": "TF_CONFIG", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]
+            ),
+        ),
+        ("TFA010", with_container(env=[{"name": "TF_WORKER_PORT", "value": "1"}, None])),
+        ("TFA011", with_pod(annotations={NETWORKS: "storage"})),
+        ("TFA011", with_pod(annotations={NETWORKS: "[broken"})),
+        ("TFA011", with_container(resources={"limits": {"rdma/hca": 1}})),
+        ("TFA011", with_container(resources={"requests": {"cpu": 1}, "limits": {"cpu": 2}})),
+        ("TFA012", with_pod(hostNetwork=False)),
+        ("TFA013", with_container(resources={"limits": {"memory": "1Gi", "nvidia.com/gpu": 1}})),
+        ("TFA013", with_container(name="sidecar", resources={"limits": {"memory": "1Gi"}})),
+        ("TFA017", with_container(image="nvcr.io/nvidia/tensorflow:24.03-tf2-py3")),
+    ],
+)
+def test_what_is_right_in_a_pod_template_is_no_finding(rule, content):
+    assert found(content, rule) == []
+
+
+def test_two_roles_on_one_port_of_the_host_are_warned_of():
+    hosted = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
+    jobs = [make_trainer_job(), role("ps")]
+    for job in jobs:
+        job["template"]["spec"]["template"]["spec"] |= hosted
+    ((level, sentence),) = found(runtime(*jobs, **ENDS), "TFA012")
+    assert level == "warn"
+    assert "shares port 12345 of the host with 'node'" in sentence
+
+
+def test_a_finding_that_only_warns_never_refuses():
+    settings = Settings(policies={"TFA005": "deny"})
+    assert [level for level, _ in found(runtime(make_trainer_job("w")), "TFA005", settings)] == [
+        "warn"
+    ]
+
+
+def test_a_rule_that_is_off_finds_nothing():
+    settings = Settings(policies={"TFA008": "off"})
+    assert found(change(runtime(), ("spec", "template", "spec", "failurePolicy"), None), "TFA008")
+    bad = change(runtime(), ("spec", "template", "spec", "failurePolicy"), None)
+    assert found(bad, "TFA008", settings) == []
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("deploy/runtimes/*.yaml")), ids=lambda p: p.stem)
+def test_the_shipped_runtimes_have_no_finding_at_all(path):
+    for content in yaml.safe_load_all(path.read_text()):
+        labelled = admission.admit(content, path="/mutate/runtimes")
+        assert policy.judge(labelled, subject="runtime", settings=Settings()) == ()
+
+
+def test_a_runtime_with_many_violations_is_told_all_of_them():
+    node = make_trainer_job("node", labels={"tfadmit.dev/role": "boss"})
+    pod = node["template"]["spec"]["template"]["spec"]
+    pod |= {"hostNetwork": True}
+    pod["containers"] = [
+        make_container(
+            image="nvcr.io/nvidia/tensorflow:25.02-tf2-py3",
+            env=[{"name": "TF_CONFIG", "value": "{}"}],
+            resources={"limits": {"memory": "1Gi"}, "requests": {"rdma/hca": 1}},
+        )
+    ]
+    node["template"]["spec"] |= {"completionMode": "NonIndexed", "backoffLimit": 6}
+    node["dependsOn"] = [{"name": "ps"}]
+    content = runtime(
+        role("ps"), node, role("chief", completions=2, parallelism=1), failurePolicy=None
+    )
+    content["spec"]["template"]["spec"]["network"] = {"enableDNSHostnames": False}
+    content["spec"]["mlPolicy"]["torch"] = {}
+    content["spec"]["podGroupPolicy"] = {"coscheduling": {}}
+    decision = admission.decide("/validate/runtimes", content)
+    told = {line.split()[0] for line in (*decision.message.splitlines(), *decision.warnings)}
+    assert told == {f"TFA{n:03}" for n in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 17)}
