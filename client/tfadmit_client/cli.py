@@ -35,10 +35,22 @@ COMMANDS = (
         extra="client",
     ),
     Command(
+        name="lint",
+        help="judge runtimes in files by the webhook's rules",
+        module="tfadmit_client.lint_command",
+        extra="client",
+    ),
+    Command(
+        name="explain",
+        help="explain a rule, with examples",
+        module="tfadmit_client.explain_command",
+        extra="client",
+    ),
+    Command(
         name="demo",
         help="start the server on loopback, send it example pods, explain what comes back",
         module="tfadmit_client.demo_command",
-        extra="webhook,certs",
+        extra="client,certs,webhook",
     ),
     Command(
         name="serve",
@@ -58,6 +70,8 @@ COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `tfadmit`; the result is the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # closed by the caller: there is nobody to tell
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     try:
         code = _dispatch(words)
         sys.stdout.flush()
@@ -66,6 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_stdout()
         return BROKEN_PIPE
+    except OSError as error:
+        _close_stdout()
+        return _fail(f"tfadmit: error: cannot write: {error.strerror or error}")
     return code
 
 

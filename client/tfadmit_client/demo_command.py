@@ -5,8 +5,10 @@ Here: the order of the demonstration and printing. The server is the real one, a
 """
 
 import argparse
+import dataclasses
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -101,6 +103,7 @@ def _tell(stage: _Stage, scene: _Scene, *, address: str) -> None:
     _heading("Next")
     _say(
         demo_text.next_steps(
+            command=_command(),
             runtime_path=examples.shown(examples.RUNTIME),
             trainjob_path=examples.shown(examples.TRAINJOB),
         )
@@ -161,6 +164,14 @@ def _expand(trainjob: manifest.Manifest, runtime: manifest.Manifest) -> expansio
     return expansion.source(trainjob, {expansion.key(runtime): labelled})
 
 
+def _command() -> str:
+    """Give the command as a newcomer can type it: `make` leaves it out of PATH."""
+    if shutil.which("tfadmit"):
+        return "tfadmit"
+    script = Path(sys.executable).with_name("tfadmit")
+    return os.path.relpath(script) if script.exists() else f"{sys.executable} -m tfadmit_client"
+
+
 def _renamed(trainjob: manifest.Manifest, runtime: manifest.Manifest) -> manifest.Manifest:
     """Give the TrainJob under another name on another runtime."""
     content = trainjob.content
@@ -169,7 +180,7 @@ def _renamed(trainjob: manifest.Manifest, runtime: manifest.Manifest) -> manifes
         "metadata": {**content["metadata"], "name": _INFINIBAND_NAME},
         "spec": {**content["spec"], "runtimeRef": {"name": runtime.name}},
     }
-    return manifest.Manifest(content=changed, source=trainjob.source, default_namespace=_NAMESPACE)
+    return dataclasses.replace(trainjob, content=changed, default_namespace=_NAMESPACE)
 
 
 def _heading(text: str) -> None:

@@ -74,10 +74,10 @@ def refusal(answer: Answer, *, path: str) -> Iterator[str]:
         yield from textwrap.wrap(line, _WIDTH - 3, break_long_words=False, break_on_hyphens=False)
 
 
-def next_steps(*, runtime_path: str, trainjob_path: str) -> Iterator[str]:
-    """Tell what to do next."""
-    yield "your own files, no cluster:  tfadmit preview -f RUNTIME.yaml -f TRAINJOB.yaml"
-    yield f"these examples:              tfadmit preview -f {runtime_path} {trainjob_path}"
+def next_steps(*, command: str, runtime_path: str, trainjob_path: str) -> Iterator[str]:
+    """Tell what to do next; `command` is how `tfadmit` is called here."""
+    yield f"your own files, no cluster:  {command} preview -f RUNTIME.yaml -f TRAINJOB.yaml"
+    yield f"these examples:              {command} preview -f {runtime_path} {trainjob_path}"
     yield "install it in a cluster:     deploy/README.md in the repository"
 
 

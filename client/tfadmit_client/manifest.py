@@ -7,7 +7,7 @@ Here: finding and reading files, and what makes a document an object. Not here: 
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,26 @@ class Manifest:
     """An object and where it stands."""
 
     content: raw.JsonObject
-    source: str
-    """File and line, as editors and compilers write them."""
+    file: str
+    line: int
+    """Where it begins, counted from 1."""
+
+    text: str = field(default="", repr=False, compare=False)
+    """The whole file, to find fields in."""
+
+    place: yamltext.Place = field(default_factory=yamltext.Place)
+    """Where in it the object stands."""
 
     default_namespace: str = "default"
+
+    @property
+    def source(self) -> str:
+        """File and line, as editors and compilers write them."""
+        return f"{self.file}:{self.line}"
+
+    def locate(self, path: raw.Path) -> yamltext.Position:
+        """Find where a field of the object stands in its file."""
+        return yamltext.locate(self.text, self.place, path)
 
     @property
     def kind(self) -> str:
@@ -84,7 +100,9 @@ def _parsed(text: str, *, name: str, namespace: str, faults: list[str]) -> list[
     manifests: list[Manifest] = []
     try:
         for document in _documents(text, name=name):
-            manifests.append(_manifest(document, name=name, namespace=namespace))  # noqa: PERF401
+            manifests.append(  # noqa: PERF401
+                _manifest(document, name=name, text=text, namespace=namespace)
+            )
     except yamltext.TextError as error:
         faults.append(f"{name}:{error.line}: {error}{_templated(text)}")
     except fault.ClientError as error:
@@ -131,7 +149,7 @@ def _documents(text: str, *, name: str) -> Iterator[yamltext.Document]:
                 ) from error
             # several objects, YAML in braces, or a double key, whose line YAML's reader knows
         else:
-            yield from _flat(content)
+            yield from _flat(content, ())
             return
     yield from yamltext.documents(text)
 
@@ -143,15 +161,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _flat(content: raw.JsonObject) -> Iterator[yamltext.Document]:
+def _flat(content: raw.JsonObject, prefix: raw.Path) -> Iterator[yamltext.Document]:
     if raw.text(content.get("kind")).endswith("List") and isinstance(content.get("items"), list):
-        for item in content["items"]:
-            yield from _flat(item)
+        for index, item in enumerate(content["items"]):
+            yield from _flat(item, (*prefix, "items", index))
     else:
-        yield yamltext.Document(content=content, line=1)
+        place = yamltext.Place(prefix=prefix)
+        yield yamltext.Document(content=content, line=1, place=place)
 
 
-def _manifest(document: yamltext.Document, *, name: str, namespace: str) -> Manifest:
+def _manifest(document: yamltext.Document, *, name: str, text: str, namespace: str) -> Manifest:
     source = f"{name}:{document.line}"
     content = document.content
     if not isinstance(content, dict):
@@ -165,7 +184,14 @@ def _manifest(document: yamltext.Document, *, name: str, namespace: str) -> Mani
             f"{source}: not a Kubernetes object, it has no {' and no '.join(missing)}: "
             "write e.g. `apiVersion: trainer.kubeflow.org/v1alpha1` and `kind: TrainJob`"
         )
-    return Manifest(content=content, source=source, default_namespace=namespace)
+    return Manifest(
+        content=content,
+        file=name,
+        line=document.line,
+        text=text,
+        place=document.place,
+        default_namespace=namespace,
+    )
 
 
 def _without_doubles(manifests: Sequence[Manifest], faults: list[str]) -> list[Manifest]:

@@ -7,12 +7,9 @@ Here: argparse, reading and printing. Not here: what a preview is (`preview`) or
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from tfadmit_client import dump, fault, manifest, preview, table
+from tfadmit_client import dump, manifest, preview, settings_option, table
 from tfadmit_client.report import Report
-from tfadmit_webhook import policy
-from tfadmit_webhook.settings import Settings
 
 _EPILOG = """\
 examples:
@@ -28,7 +25,7 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit preview") ->
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
     manifests = manifest.read(arguments.filename, namespace=arguments.namespace)
-    report = preview.preview(manifests, settings=_settings(arguments.settings))
+    report = preview.preview(manifests, settings=settings_option.load(arguments.settings))
     if arguments.output == "table":
         print(table.render(report, everything=arguments.all))
     else:
@@ -47,26 +44,6 @@ def _complain(report: Report) -> None:
     for section in report.sections:
         for remark in section.remarks:
             print(f"{section.manifest.source}: {remark.text}", file=sys.stderr)
-
-
-def _settings(path: str | None) -> Settings:
-    """Read the settings file, as the server does."""
-    if path is None:
-        return Settings()
-    from tfadmit_webhook import settings_file  # noqa: PLC0415 - loads pydantic
-
-    try:
-        found = settings_file.load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise fault.ClientError(f"{path}: the settings cannot be read: {reason}") from error
-    if isinstance(found, Settings):
-        if unknown := policy.unknown_ids(found):
-            known = ", ".join(rule.id for rule in policy.rules())
-            lines = [f"{path}: policies.{name}: no such rule: use {known}" for name in unknown]
-            raise fault.ClientError("\n".join(lines))
-        return found
-    raise fault.ClientError("\n".join(f"{path}: {item}" for item in found))
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

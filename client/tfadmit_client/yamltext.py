@@ -1,4 +1,4 @@
-"""YAML as kubectl reads it: text in, plain values with their lines out.
+"""YAML as kubectl reads it: text in, plain values and their places out.
 
 kubectl reads YAML 1.1 by go.yaml.in/yaml/v2, which differs from PyYAML in its plain scalars: `y`
 and `n` are booleans, times and base-60 numbers are strings, `08` is a number. Duplicate keys are
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
+
+from tfadmit_webhook import raw
 
 _TAG = "tag:yaml.org,2002:"
 _TRUE = frozenset(("y", "yes", "true", "on"))
@@ -50,6 +52,15 @@ class Document:
 
     content: Any
     line: int
+    place: "Place"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where in a text a document stands: in which of the stream, and below which field of it."""
+
+    ordinal: int = 0
+    prefix: raw.Path = ()
 
 
 def documents(text: str) -> Iterator[Document]:
@@ -59,8 +70,8 @@ def documents(text: str) -> Iterator[Document]:
         TextError: the text is no YAML.
     """
     try:
-        for node in _nodes(text):
-            yield from _documents(node)
+        for ordinal, node in enumerate(_nodes(text)):
+            yield from _documents(node, Place(ordinal=ordinal))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise TextError(_reason(error), line=mark.line + 1 if mark else 1) from error
@@ -70,6 +81,48 @@ def documents(text: str) -> Iterator[Document]:
         raise TextError(reason, line=line) from error
     except RecursionError as error:
         raise TextError("nested too deep", line=1) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """A place in a text; both count from 1, as editors do."""
+
+    line: int
+    column: int
+
+
+def locate(text: str, place: Place, path: raw.Path) -> Position:
+    """Find where a field of a document stands.
+
+    A field that is not there is shown at the nearest parent that is. JSON is YAML, so this works
+    for both.
+    """
+    for ordinal, node in enumerate(_nodes(text)):
+        if ordinal == place.ordinal:
+            return _descend(node, (*place.prefix, *path))
+    raise ValueError(f"there is no document {place.ordinal}")
+
+
+def _descend(node: yaml.Node, path: raw.Path) -> Position:
+    mark = node.start_mark
+    for step in path:
+        found = _child(node, step)
+        if found is None:
+            break
+        key, node = found
+        mark = key.start_mark
+    return Position(line=mark.line + 1, column=mark.column + 1)
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """Give the node at which a child is shown (its key), and the child."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step], node.value[step]
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value == step:
+                return key, value
+    return None
 
 
 def _nodes(text: str) -> Iterator[yaml.Node]:
@@ -82,16 +135,17 @@ def _nodes(text: str) -> Iterator[yaml.Node]:
         loader.dispose()
 
 
-def _documents(node: yaml.Node) -> Iterator[Document]:
+def _documents(node: yaml.Node, place: Place) -> Iterator[Document]:
     content = _value(node, above=())
     if content is None:
         return
     items = _items(node, content)
     if items is None:
-        yield Document(content=content, line=node.start_mark.line + 1)
+        yield Document(content=content, line=node.start_mark.line + 1, place=place)
         return
-    for item in items:
-        yield from _documents(item)
+    for index, item in enumerate(items):
+        prefix = (*place.prefix, "items", index)
+        yield from _documents(item, Place(ordinal=place.ordinal, prefix=prefix))
 
 
 def _items(node: yaml.Node, content: object) -> list[yaml.Node] | None:

@@ -86,7 +86,12 @@ def remarks(jobset: raw.JsonObject) -> Iterator[Remark]:
     if raw.at(jobset, ("spec", "network", "enableDNSHostnames")) is False:
         yield Remark(
             text="network.enableDNSHostnames is false: the pods get no subdomain, and no address "
-            "resolves; write `enableDNSHostnames: true`, or no such line"
+            "resolves; fix: `enableDNSHostnames: true`, or no such line"
+        )
+    if raw.at(jobset, ("spec", "network", "publishNotReadyAddresses")) is False:
+        yield Remark(
+            text="network.publishNotReadyAddresses is false: pods that are not ready have no DNS "
+            "names, and tasks connect before they are; fix: `publishNotReadyAddresses: true`"
         )
     if EXCLUSIVE in raw.mapping(raw.at(jobset, ("metadata", "annotations"))):
         yield Remark(text="exclusive placement: the node selectors that JobSet adds are not shown")

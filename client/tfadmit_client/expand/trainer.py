@@ -10,7 +10,7 @@ from typing import Any
 
 from tfadmit_client.expand import merge, patches
 from tfadmit_client.expand.remark import Remark, uid
-from tfadmit_trainer import contract
+from tfadmit_trainer import contract, pattern
 from tfadmit_webhook import raw
 
 API_VERSION = "trainer.kubeflow.org/v1alpha1"
@@ -21,6 +21,9 @@ _OTHER_POLICIES = ("torch", "mpi", "jax", "xgboost", "flux")
 _TRAINJOB_FIELDS = frozenset(
     ("runtimeRef", "initializer", "trainer", "runtimePatches", "suspend", "managedBy")
 ) | {"activeDeadlineSeconds"}
+_TRAINER_FIELDS = frozenset(
+    ("image", "command", "args", "env", "numNodes", "numProcPerNode", "resourcesPerNode")
+)
 
 
 @dataclass(kw_only=True)
@@ -35,7 +38,7 @@ def jobset(trainjob: raw.JsonObject, runtime: raw.JsonObject, *, namespace: str)
     """Give the JobSet that Trainer applies for a TrainJob."""
     name = raw.text(raw.at(trainjob, ("metadata", "name")))
     spec = raw.mapping(runtime.get("spec"))
-    remarks = [*_unknown_fields(trainjob), *_foreign_policy(spec)]
+    remarks = [*_unknown_fields(trainjob), *_mistakes(trainjob), *_foreign_policy(spec)]
     template = merge.without_nulls(raw.mapping(spec.get("template")))
     patched = patches.apply(template, merge.without_nulls(trainjob), remarks)
     metadata = raw.mapping(patched.get("metadata"))
@@ -89,6 +92,30 @@ def _foreign_policy(runtime: raw.JsonObject) -> Iterator[Remark]:
             )
 
 
+def _mistakes(trainjob: raw.JsonObject) -> Iterator[Remark]:
+    """What would otherwise look as if it had been taken: a wrong number is no number of nodes."""
+    trainer = raw.mapping(raw.at(trainjob, ("spec", "trainer")))
+    nodes = trainer.get("numNodes")
+    if nodes is not None and _nodes(nodes) is None:
+        yield Remark(
+            text=f"spec.trainer.numNodes is {nodes!r}, which is no number of nodes from 0 to "
+            f"{pattern.MAX_TASKS:,}: write such a number, without quotes",
+            refused=True,
+        )
+    for name in trainer:
+        if name not in _TRAINER_FIELDS:
+            yield Remark(
+                text=f"kubectl refuses this: there is no field spec.trainer.{name}; Trainer 2.3 "
+                f"has {', '.join(sorted(_TRAINER_FIELDS))}",
+                refused=True,
+            )
+
+
+def _nodes(value: object) -> int | None:
+    count = raw.count(value, default=-1)
+    return count if 0 <= count <= pattern.MAX_TASKS else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Builder:
     """Changes the replicated jobs in place; they are our own copy."""
@@ -123,7 +150,8 @@ class _Builder:
         wanted = raw.at(self.trainjob, ("trainer", "numNodes"))
         first = next((index for index, job in enumerate(jobs) if _step(job) == _STEP), None)
         if first is not None and wanted is not None:
-            counts[first] = raw.count(wanted, default=counts[first])
+            stated = _nodes(wanted)
+            counts[first] = counts[first] if stated is None else stated
         return counts
 
     def _count(self, job: raw.JsonObject) -> int:

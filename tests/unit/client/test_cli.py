@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -154,3 +155,27 @@ def test_preview_needs_neither_flask_nor_kubernetes():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "[]\n"
+
+
+def test_a_full_disk_is_a_sentence_and_not_a_traceback():
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "tfadmit_client", "explain"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 2
+    assert result.stderr == "tfadmit: error: cannot write: No space left on device\n"
+
+
+def test_a_closed_output_is_no_fault():
+    result = subprocess.run(
+        f"{sys.executable} -m tfadmit_client explain >&-",
+        shell=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")

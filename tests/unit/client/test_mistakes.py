@@ -38,7 +38,7 @@ def replaced(value, path, slip):
 
 def show(objects: list[object]) -> report.Report | None:
     found = [
-        manifest.Manifest(content=item, source=f"x.yaml:{at}")
+        manifest.Manifest(content=item, file="x.yaml", line=at)
         for at, item in enumerate(objects)
         if isinstance(item, dict)
     ]

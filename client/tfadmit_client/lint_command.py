@@ -1,0 +1,55 @@
+"""The command `tfadmit lint`: the webhook's rules over files, for editors and CI.
+
+Here: argparse, reading and printing. What is judged is `lint`, how it is written `lint_output`.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from tfadmit_client import lint, lint_output, manifest, settings_option
+
+_EPILOG = """\
+examples:
+  %(prog)s runtimes/
+  kubectl kustomize overlays/prod | %(prog)s -
+  %(prog)s --settings settings.yaml -o sarif runtimes/ > tfadmit.sarif
+
+Exit codes: 0 nothing would be refused, 1 something would be, 2 the input cannot be used.
+"""
+
+
+def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit lint") -> int:
+    """Run the command."""
+    arguments = _parser(prog).parse_args(argv)
+    settings = settings_option.load(arguments.settings)
+    manifests = manifest.read(arguments.filename, namespace=arguments.namespace)
+    result = lint.lint(manifests, settings=settings)
+    print(lint_output.WRITERS[arguments.output](result))
+    return 1 if result.denied else 0
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Judge TensorFlow runtimes in files by the rules of the webhook. "
+        "Asks no cluster. Objects without rules are skipped and counted.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "filename",
+        metavar="FILE",
+        nargs="+",
+        help="YAML or JSON: files, directories, or - for standard input",
+    )
+    add(
+        "-n",
+        "--namespace",
+        metavar="NS",
+        default="default",
+        help="namespace of objects that name none (default: default)",
+    )
+    add("--settings", metavar="FILE", help="the webhook's settings (default: its defaults)")
+    add("-o", "--output", choices=tuple(lint_output.WRITERS), default="text", help="default: text")
+    return parser

@@ -1,0 +1,135 @@
+"""Findings as people and as machines read them: text, JSON, SARIF, GitHub annotations.
+
+Pure: a result in, text out. SARIF is version 2.1.0 (OASIS); GitHub's format is that of its workflow
+commands.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tfadmit_client.lint import Finding, Result
+from tfadmit_trainer import __version__
+from tfadmit_webhook import policy, raw
+
+_SARIF_LEVEL = {"deny": "error", "warn": "warning"}
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def as_text(result: Result) -> str:
+    """Write a line per finding, as compilers do, and a summary."""
+    lines = [
+        f"{_where(item)}: {_level(item)}: {item.manifest.label}: {item.violation.sentence}"
+        for item in result.findings
+    ]
+    return "\n".join([*lines, _summary(result)])
+
+
+def as_json(result: Result) -> str:
+    """Write all that is known of each finding."""
+    return json.dumps(
+        {
+            "findings": [_fields(item) for item in result.findings],
+            "judged": result.judged,
+            "skipped": result.skipped,
+        },
+        indent=2,
+    )
+
+
+def as_sarif(result: Result) -> str:
+    """Write a SARIF log, which code hosts show beside the lines."""
+    driver = {
+        "name": "tfadmit",
+        "version": __version__,
+        "rules": [_sarif_rule(rule) for rule in policy.rules()],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "results": [_sarif_result(item) for item in result.findings],
+    }
+    return json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def as_github(result: Result) -> str:
+    """Write workflow commands, which GitHub shows beside the lines of a pull request."""
+    return "\n".join([*map(_github, result.findings), _summary(result)])
+
+
+WRITERS: Mapping[str, Callable[[Result], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "sarif": as_sarif,
+    "github": as_github,
+}
+
+
+def _summary(result: Result) -> str:
+    refused = sum(item.violation.level == "deny" for item in result.findings)
+    warned = len(result.findings) - refused
+    counts = f"{_count(refused, 'violation')}, {_count(warned, 'warning')}"
+    return f"{counts} in {_count(result.judged, 'object')}; {result.skipped} without rules skipped"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _where(item: Finding) -> str:
+    return f"{item.manifest.file}:{item.position.line}:{item.position.column}"
+
+
+def _level(item: Finding) -> str:
+    return "error" if item.violation.level == "deny" else "warning"
+
+
+def _fields(item: Finding) -> dict[str, Any]:
+    violation = item.violation
+    return {
+        "rule": violation.rule.id,
+        "name": violation.rule.name,
+        "level": violation.level,
+        "object": item.manifest.label,
+        "path": raw.dotted(violation.finding.path),
+        "message": violation.sentence,
+        "file": item.manifest.file,
+        "line": item.position.line,
+        "column": item.position.column,
+    }
+
+
+def _sarif_rule(rule: policy.Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.why},
+        "defaultConfiguration": {"level": _SARIF_LEVEL.get(rule.level, "none")},
+    }
+
+
+def _sarif_result(item: Finding) -> dict[str, Any]:
+    region = {"startLine": item.position.line, "startColumn": item.position.column}
+    location = {"artifactLocation": {"uri": item.manifest.file}, "region": region}
+    return {
+        "ruleId": item.violation.rule.id,
+        "level": _SARIF_LEVEL[item.violation.level],
+        "message": {"text": f"{item.manifest.label}: {item.violation.sentence}"},
+        "locations": [{"physicalLocation": location}],
+    }
+
+
+def _github(item: Finding) -> str:
+    place = f"file={_property(item.manifest.file)},line={item.position.line}"
+    title = f"{item.violation.rule.id} {item.violation.rule.name}"
+    message = _data(f"{item.manifest.label}: {item.violation.sentence}")
+    return (
+        f"::{_level(item)} {place},col={item.position.column},title={_property(title)}::{message}"
+    )
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
