@@ -49,6 +49,7 @@ clean: ## Remove the virtual environment and caches of this checkout
 $(STAMP): pyproject.toml requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "tfadmit needs Python 3.10 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "installing into $(VENV): about half a minute"
 	@$(PYTHON) -m venv --clear $(VENV) || \
 	  { echo "python3 -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock

@@ -7,8 +7,9 @@ import pytest
 
 # Ten thousand generated pods where nobody waits; enough to catch a slip where somebody does.
 # No deadline: machines are noisy, and a slow example is not a wrong one.
-hypothesis.settings.register_profile("default", deadline=None, max_examples=300)
-hypothesis.settings.register_profile("ci", deadline=None, max_examples=10_000)
+_CALM = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("default", _CALM, max_examples=300)
+hypothesis.settings.register_profile("ci", _CALM, max_examples=10_000)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") == "true" else "default")
 
 

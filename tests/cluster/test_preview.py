@@ -66,7 +66,7 @@ def applicable(item, namespace):
 
 
 def previewed(given):
-    manifests = [manifest.Manifest(content=item, source="x:1") for item in given]
+    manifests = [manifest.Manifest(content=item, file="x", line=1) for item in given]
     report = preview.preview(manifests, settings=Settings())
     return {pod.name: pod.content for section in report.sections for pod in section.pods}
 

@@ -164,10 +164,10 @@ def test_infiniband_differs_by_its_resources_and_capability_only(distributed, in
     assert stripped == distributed
 
 
-def test_the_refused_runtime_lacks_only_the_network():
+def test_the_refused_runtime_is_wrong_in_one_field_only():
     (refused,) = shipped.read("examples/runtime-refused.yaml")
     assert refused["metadata"]["labels"] == {FRAMEWORK: "tensorflow"}
-    assert "network" not in jobset_spec(refused)
+    assert jobset_spec(refused)["network"] == {"publishNotReadyAddresses": False}
     assert only_job(refused)["template"]["metadata"]["labels"] == {STEP: "trainer"}
     assert refused["spec"]["mlPolicy"] == {"numNodes": 1}
 
