@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-fast test-cluster check format lock clean
+.PHONY: help demo test test-fast test-training test-cluster check format lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,8 +17,11 @@ demo: $(STAMP) ## The main job without a cluster: a TrainJob in, the admitted po
 test: $(STAMP) ## All tests; the cluster layer builds a real control plane once (5 to 12 minutes on 2 cores)
 	$(BIN)/python -m pytest
 
-test-fast: $(STAMP) ## Only the tests that need no cluster
-	$(BIN)/python -m pytest -m "not cluster"
+test-fast: $(STAMP) ## Only the tests that need neither a cluster nor TensorFlow
+	$(BIN)/python -m pytest -m "not cluster and not training"
+
+test-training: $(STAMP) ## Only the tests with real TensorFlow processes; the first run installs TensorFlow
+	$(BIN)/python -m pytest -m training
 
 test-cluster: $(STAMP) ## Only the tests against a real API server
 	$(BIN)/python -m pytest -m cluster
