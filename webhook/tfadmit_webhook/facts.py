@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from tfadmit_trainer import contract
+from tfadmit_webhook import raw
+
+RuntimeKind = Literal["ClusterTrainingRuntime", "TrainingRuntime"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,7 @@ class LookupFailedError(Exception):
 
 
 class ClusterReader(Protocol):
-    """Where JobSets and Jobs are looked up.
+    """Where JobSets, Jobs and runtimes are looked up.
 
     Each method returns None when there is no such object, and raises `LookupFailedError` when that
     cannot be known. `timeout` is in seconds.
@@ -72,12 +75,20 @@ class ClusterReader(Protocol):
     def live_job(self, *, namespace: str, name: str, timeout: float) -> Workload | None:
         """Ask the API server for the Job."""
 
+    def runtime(
+        self, *, kind: RuntimeKind, namespace: str, name: str, timeout: float
+    ) -> raw.JsonObject | None:
+        """Ask the API server for a runtime; those of the whole cluster have no namespace."""
+
 
 class StaticReader:
     """Answers from values that were handed over: for files, examples and tests."""
 
-    def __init__(self, workloads: Iterable[Workload] = ()) -> None:
+    def __init__(
+        self, workloads: Iterable[Workload] = (), *, runtimes: Iterable[raw.JsonObject] = ()
+    ) -> None:
         self._workloads = {(item.kind, item.namespace, item.name): item for item in workloads}
+        self._runtimes = {_key(item): item for item in runtimes}
 
     def cached_jobset(self, *, namespace: str, name: str) -> Workload | None:
         """Give the JobSet of this name, if it was handed over."""
@@ -90,3 +101,20 @@ class StaticReader:
     def live_job(self, *, namespace: str, name: str, timeout: float) -> Workload | None:  # noqa: ARG002 - the protocol's signature
         """Give the Job of this name, if it was handed over."""
         return self._workloads.get(("Job", namespace, name))
+
+    def runtime(
+        self,
+        *,
+        kind: RuntimeKind,
+        namespace: str,
+        name: str,
+        timeout: float,  # noqa: ARG002 - the protocol's signature
+    ) -> raw.JsonObject | None:
+        """Give the runtime of this name, if it was handed over."""
+        return self._runtimes.get((kind, namespace, name))
+
+
+def _key(runtime: raw.JsonObject) -> tuple[str, str, str]:
+    kind, metadata = raw.text(runtime.get("kind")), raw.mapping(runtime.get("metadata"))
+    namespace = "" if kind == "ClusterTrainingRuntime" else raw.text(metadata.get("namespace"))
+    return kind, namespace, raw.text(metadata.get("name"))

@@ -1,31 +1,44 @@
-"""JobSets and Jobs out of manifests, to answer look-ups without a cluster.
+"""JobSets, Jobs and runtimes out of manifests, to answer look-ups without a cluster.
 
-For the demo, for tests and for trying a webhook on a laptop. Pure: texts in, workloads or faults
+For the demo, for tests and for trying a webhook on a laptop. Pure: texts in, objects or faults
 out. Other kinds in the same file are passed by, so that a whole example can be given.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import yaml
 
 from tfadmit_webhook import facts, raw, workload
 
 _READERS = {"JobSet": workload.jobset, "Job": workload.job}
+_RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 
 
-def load(text: str) -> list[facts.Workload] | str:
-    """Read all JobSets and Jobs of a file, or say why it cannot be read."""
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """What look-ups can find in a file."""
+
+    workloads: Sequence[facts.Workload]
+    runtimes: Sequence[raw.JsonObject]
+
+
+def load(text: str) -> Content | str:
+    """Read all JobSets, Jobs and runtimes of a file, or say why it cannot be read."""
     try:
         items = list(_items(yaml.safe_load_all(text)))
     except RecursionError:
         return "no readable YAML: it is nested too deep"
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that is none
         return f"no readable YAML: {' '.join(str(error).split())}"
-    return [
-        _READERS[kind](_with_namespace(item))
-        for item in items
-        if (kind := raw.text(item.get("kind"))) in _READERS
-    ]
+    return Content(
+        workloads=[
+            _READERS[kind](_with_namespace(item))
+            for item in items
+            if (kind := raw.text(item.get("kind"))) in _READERS
+        ],
+        runtimes=[_with_namespace(item) for item in items if item.get("kind") in _RUNTIMES],
+    )
 
 
 def _items(documents: Iterable[object]) -> Iterator[raw.JsonObject]:

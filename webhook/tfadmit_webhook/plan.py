@@ -98,8 +98,10 @@ def _objects(paths: Sequence[Path], faults: list[str]) -> SourceFactory | None:
     faults += wrong
     if wrong or len(found) < len(paths):
         return None
-    workloads = [work for _, items in found if not isinstance(items, str) for work in items]
-    return lambda _observer: objects_file.Objects(workloads)
+    contents = [item for _, item in found if not isinstance(item, str)]
+    workloads = [work for item in contents for work in item.workloads]
+    runtimes = [runtime for item in contents for runtime in item.runtimes]
+    return lambda _observer: objects_file.Objects(workloads, runtimes=runtimes)
 
 
 def _text(option: str, path: Path, faults: list[str]) -> str | None:

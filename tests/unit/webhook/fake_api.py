@@ -1,5 +1,7 @@
 """A small API server that has JobSets: list in pages, watch, get, and faults on demand.
 
+A get answers with any object of the name, whatever its kind.
+
 For what a real API server cannot be made to do at will: 410, 403, a broken answer, silence.
 """
 
@@ -22,7 +24,7 @@ class FakeApi:
     def __init__(self):
         self.changed = threading.Condition()
         self.objects, self.events, self.version, self.oldest = {}, [], 100, 0
-        self.asked = []
+        self.asked, self.paths = [], []
         self.faults = []  # (what, status, body) for the next question of that kind
         self.installed = True
         self.slow = threading.Event()  # cleared: answers to `get` wait
@@ -115,6 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         what = "get" if target.path != COLLECTION else "watch" if "watch" in query else "list"
         self.generation = fake.generation
         fake.asked.append((what, query))
+        fake.paths.append(target.path)
         # Kept-alive connections would hold up the end of a test.
         self.close_connection = True
         for fault in fake.faults:

@@ -291,6 +291,50 @@ def test_a_job_is_looked_up(fake, connect):
     assert fake.asked
 
 
+RUNTIME = {"namespace": "", "name": "tensorflow-distributed"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "path"),
+    [
+        ("ClusterTrainingRuntime", "", "clustertrainingruntimes/tf"),
+        ("TrainingRuntime", "team", "namespaces/team/trainingruntimes/tf"),
+    ],
+)
+def test_a_runtime_is_looked_up_by_its_kind(fake, connect, monitor, kind, namespace, path):
+    fake.objects["tf"] = builders.make_runtime()
+    found = connect().runtime(kind=kind, namespace=namespace, name="tf", timeout=2)
+    assert found == builders.make_runtime()
+    assert fake.paths == [f"/apis/trainer.kubeflow.org/v1alpha1/{path}"]
+    assert monitor.lookups == [(kind.lower(), "live", "found")]
+
+
+def test_a_runtime_that_does_not_exist_is_none(connect, monitor):
+    assert connect().runtime(kind="ClusterTrainingRuntime", **RUNTIME, timeout=2) is None
+    assert monitor.lookups == [("clustertrainingruntime", "live", "missing")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "place"),
+    [("ClusterTrainingRuntime", "", "tf"), ("TrainingRuntime", "team", "team/tf")],
+)
+def test_a_runtime_that_may_not_be_read_is_a_failure(fake, connect, kind, namespace, place):
+    fake.fail("get", 403, {"message": "no"})
+    with pytest.raises(facts.LookupFailedError) as caught:
+        connect().runtime(kind=kind, namespace=namespace, name="tf", timeout=2)
+    assert str(caught.value) == (
+        f"asked for {kind} {place}: may not get {kind.lower()}s of trainer.kubeflow.org "
+        "(deploy/base/rbac.yaml grants it): no; try again"
+    )
+
+
+def test_without_time_no_runtime_is_asked_for(fake, connect):
+    message = "no time was left to ask the API server for clustertrainingruntime tensorflow-dist"
+    with pytest.raises(facts.LookupFailedError, match=message):
+        connect().runtime(kind="ClusterTrainingRuntime", **RUNTIME, timeout=0)
+    assert not fake.asked
+
+
 def failure(connect, **options):
     with pytest.raises(facts.LookupFailedError) as caught:
         connect(**options).live_jobset(**KEY, timeout=0.3)

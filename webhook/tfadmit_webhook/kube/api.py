@@ -1,4 +1,4 @@
-"""The three questions that are asked of the API server, and what can go wrong with each.
+"""The questions that are asked of the API server, and what can go wrong with each.
 
 Lists, watches and single objects as plain dictionaries. Every failure becomes one of the exceptions
 below with a sentence; none of the client's exceptions leaves this module.
@@ -13,10 +13,11 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from tfadmit_webhook import raw
+from tfadmit_webhook import facts, raw
 
 _GROUP, _VERSION, _PLURAL = "jobset.x-k8s.io", "v1alpha2", "jobsets"
 _JOBSETS = f"{_PLURAL} of {_GROUP}"
+_TRAINER, _TRAINER_VERSION = "trainer.kubeflow.org", "v1alpha1"
 # Enough for a page of 500 JobSets; a single object takes milliseconds.
 _LIST_SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
@@ -76,6 +77,28 @@ class Api:
             ),
             asked=f"for Job {namespace}/{name}",
             right="get jobs of batch",
+        )
+
+    def runtime(
+        self, *, kind: facts.RuntimeKind, namespace: str, name: str, timeout: float
+    ) -> raw.JsonObject:
+        """Ask for one runtime; those of the whole cluster have no namespace."""
+        plural = f"{kind.lower()}s"
+        options: dict[str, Any] = {"_preload_content": False, "_request_timeout": timeout}
+
+        def call() -> Any:  # noqa: ANN401 - urllib3's response
+            if kind == "ClusterTrainingRuntime":
+                return self._custom.get_cluster_custom_object(
+                    _TRAINER, _TRAINER_VERSION, plural, name, **options
+                )
+            return self._custom.get_namespaced_custom_object(
+                _TRAINER, _TRAINER_VERSION, namespace, plural, name, **options
+            )
+
+        return _object(
+            call,
+            asked=f"for {kind} {f'{namespace}/{name}' if namespace else name}",
+            right=f"get {plural} of {_TRAINER}",
         )
 
     def jobsets(self, *, limit: int | None, token: str) -> raw.JsonObject:

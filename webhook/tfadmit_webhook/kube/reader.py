@@ -1,12 +1,14 @@
 """`facts.ClusterReader` on a real cluster: the cache, live answers, and the thread behind them."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from tfadmit_webhook import facts, workload
+from tfadmit_webhook import facts, raw, workload
 from tfadmit_webhook.kube import api, watch
 from tfadmit_webhook.kube.cache import Cache
 from tfadmit_webhook.kube.flight import Flights
+
+Answer = TypeVar("Answer")
 
 
 class Monitor(watch.Monitor, Protocol):
@@ -31,6 +33,7 @@ class Cluster:
         self._cache = Cache(clock=timing.clock)
         self._watch = watch.Watch(source=server, cache=self._cache, monitor=monitor, timing=timing)
         self._flights: Flights[facts.Workload] = Flights()
+        self._runtime_flights: Flights[raw.JsonObject] = Flights()
 
     def start(self) -> None:
         """Begin to follow the JobSets."""
@@ -68,7 +71,7 @@ class Cluster:
                 return None
             return self._cache.offer(item)
 
-        return self._ask("jobset", namespace, name, question, timeout=timeout)
+        return self._ask(self._flights, ("jobset", namespace, name), question, timeout=timeout)
 
     def live_job(self, *, namespace: str, name: str, timeout: float) -> facts.Workload | None:
         """Ask for the Job."""
@@ -80,32 +83,49 @@ class Cluster:
                 return None
             return workload.job(item)
 
-        return self._ask("job", namespace, name, question, timeout=timeout)
+        return self._ask(self._flights, ("job", namespace, name), question, timeout=timeout)
+
+    def runtime(
+        self, *, kind: facts.RuntimeKind, namespace: str, name: str, timeout: float
+    ) -> raw.JsonObject | None:
+        """Ask for a runtime."""
+
+        def question(seconds: float) -> raw.JsonObject | None:
+            try:
+                return self._server.runtime(
+                    kind=kind, namespace=namespace, name=name, timeout=seconds
+                )
+            except api.NotFoundError:
+                return None
+
+        key = (kind.lower(), namespace, name)
+        return self._ask(self._runtime_flights, key, question, timeout=timeout)
 
     def _ask(
         self,
-        kind: str,
-        namespace: str,
-        name: str,
-        question: Callable[[float], facts.Workload | None],
+        flights: Flights[Answer],
+        key: tuple[str, str, str],
+        question: Callable[[float], Answer | None],
         *,
         timeout: float,
-    ) -> facts.Workload | None:
+    ) -> Answer | None:
+        kind, *place = key
         began = self._clock()
         outcome = "failed"
 
-        def with_time_left() -> facts.Workload | None:
+        def with_time_left() -> Answer | None:
             left = timeout - (self._clock() - began)
             if left <= 0:
                 raise TimeoutError
             return question(left)
 
         try:
-            found = self._flights.ask((kind, namespace, name), with_time_left, timeout=timeout)
+            found = flights.ask(key, with_time_left, timeout=timeout)
             outcome = "found" if found else "missing"
         except TimeoutError as error:
+            where = "/".join(word for word in place if word)
             raise facts.LookupFailedError(
-                f"no time was left to ask the API server for {kind} {namespace}/{name}; try again"
+                f"no time was left to ask the API server for {kind} {where}; try again"
             ) from error
         except api.ApiError as error:
             raise facts.LookupFailedError(f"{error}; try again") from error
