@@ -18,8 +18,10 @@ from tfadmit_webhook.settings import Settings
 def context(
     *objects: Any, settings: Settings | None = None, reader: facts.ClusterReader | None = None
 ) -> lookup.Context:
+    runtimes = [item for item in objects if str(item.get("kind")).endswith("Runtime")]
+    others = [item for item in objects if item not in runtimes]
     return lookup.Context(
-        reader=reader or facts.StaticReader(views(objects)),
+        reader=reader or facts.StaticReader(views(others), runtimes=runtimes),
         settings=settings or Settings(),
         remaining=lambda: 5.0,
     )

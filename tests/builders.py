@@ -171,6 +171,18 @@ def make_trainer_job(name: str = "node", *, step: str | None = "trainer", **meta
     return {"name": name, "template": template}
 
 
+def make_trainjob(
+    *, name: str = "mnist", runtime: str = "tensorflow-distributed", kind: str = "", **trainer: Any
+) -> Json:
+    reference = {"name": runtime, **({"kind": kind} if kind else {})}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": name, "namespace": "team"},
+        "spec": {"runtimeRef": reference, **({"trainer": trainer} if trainer else {})},
+    }
+
+
 def make_review(
     content: Json | None,
     *,

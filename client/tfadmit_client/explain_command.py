@@ -15,9 +15,10 @@ _EXAMPLES = ("failing", "passing")
 _PAGE_HEAD = """\
 # Rules
 
-What tfadmit demands of a TensorFlow runtime, and why. The same rules are applied by the webhook, by
-`tfadmit lint` and by `tfadmit preview`. Levels are settings (`policies: {TFA008: deny}`, see
-[settings.md](settings.md)): `deny` refuses, `warn` lets pass with a warning, `off` does not look.
+What tfadmit demands of a TensorFlow runtime and of the TrainJobs on it, and why. The webhook and
+`tfadmit lint` apply the same rules, `tfadmit preview` those on runtimes. Levels are settings
+(`policies: {TFA008: deny}`, see [settings.md](settings.md)): `deny` refuses, `warn` lets pass with
+a warning, `off` does not look.
 
 This page is written by `tfadmit explain --markdown`.
 """
@@ -38,8 +39,11 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit explain") ->
 def page() -> str:
     """Write the page of rules."""
     rules = policy.rules()
-    rows = [f"| [{rule.id}](#{_anchor(rule)}) | {rule.level} | {rule.name} |" for rule in rules]
-    table = "\n".join(["| rule | level | |", "|---|---|---|", *rows])
+    rows = [
+        f"| [{rule.id}](#{_anchor(rule)}) | {_objects(rule)} | {rule.level} | {rule.name} |"
+        for rule in rules
+    ]
+    table = "\n".join(["| rule | on | level | |", "|---|---|---|---|", *rows])
     return "\n".join([_PAGE_HEAD, table, "", *map(_section, rules)])
 
 
@@ -52,7 +56,7 @@ def background(rule: policy.Rule) -> tuple[str, str]:
 
 
 def example(rule: policy.Rule, kind: str) -> str:
-    """Give the manifest that fails or passes a rule."""
+    """Give the manifests that fail or pass a rule: a runtime, or a runtime and a TrainJob on it."""
     folder = resources.files("tfadmit_webhook.policy").joinpath("examples")
     return folder.joinpath(f"{rule.id}-{kind}.yaml").read_text(encoding="utf-8")
 
@@ -80,6 +84,11 @@ def _section(rule: policy.Rule) -> str:
     demand, why = background(rule)
     parts = [f"{kind.capitalize()}:\n\n```yaml\n{example(rule, kind)}```\n" for kind in _EXAMPLES]
     return "\n".join([f"## {rule.id} {rule.name}\n", f"{demand}\n", f"{why}\n", *parts])
+
+
+def _objects(rule: policy.Rule) -> str:
+    names = {"runtime": "runtime", "trainjob": "TrainJob"}
+    return ", ".join(names[subject] for subject in sorted(rule.subjects))
 
 
 def _anchor(rule: policy.Rule) -> str:

@@ -7,12 +7,11 @@ findings are written is `lint_output`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfadmit_client import apply, manifest
+from tfadmit_client import expansion, manifest
 from tfadmit_client.yamltext import Position
-from tfadmit_webhook import mutate, policy, ratchet
+from tfadmit_webhook import policy, ratchet, raw, trainjob
 from tfadmit_webhook.settings import Settings
 
-RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
 GROUP = "trainer.kubeflow.org"
 
 
@@ -34,7 +33,7 @@ class Result:
     """How many objects have rules."""
 
     skipped: int
-    """How many have none: other kinds, and runtimes of other frameworks."""
+    """How many have none: other kinds, other frameworks, and TrainJobs without their runtime."""
 
     @property
     def denied(self) -> bool:
@@ -44,7 +43,8 @@ class Result:
 
 def lint(manifests: Sequence[manifest.Manifest], *, settings: Settings) -> Result:
     """Judge every object that has rules; findings come in the order of files and lines."""
-    judged = [item for item in manifests if is_judged(item)]
+    runtimes = {expansion.key(item): item.content for item in manifests if _is_ours(item)}
+    judged = [item for item in manifests if _is_ours(item) or _runtime(item, runtimes)]
     findings = [
         Finding(
             manifest=item,
@@ -52,7 +52,7 @@ def lint(manifests: Sequence[manifest.Manifest], *, settings: Settings) -> Resul
             position=item.locate(violation.finding.path),
         )
         for item in judged
-        for violation in _violations(item, settings)
+        for violation in _violations(item, runtimes, settings)
     ]
     order = {item.file: index for index, item in reversed(list(enumerate(manifests)))}
     return Result(
@@ -72,12 +72,24 @@ def lint(manifests: Sequence[manifest.Manifest], *, settings: Settings) -> Resul
     )
 
 
-def is_judged(item: manifest.Manifest) -> bool:
-    """Whether there are rules for an object."""
-    return item.group == GROUP and item.kind in RUNTIMES and ratchet.is_labelled(item.content)
+def _is_ours(item: manifest.Manifest) -> bool:
+    return expansion.is_runtime(item) and ratchet.is_labelled(item.content)
 
 
-def _violations(item: manifest.Manifest, settings: Settings) -> tuple[policy.Violation, ...]:
+def _runtime(item: manifest.Manifest, runtimes: expansion.Runtimes) -> raw.JsonObject | None:
+    """Give the runtime of a TrainJob, when it is among the files and TensorFlow's."""
+    if (item.group, item.kind) != (GROUP, "TrainJob"):
+        return None
+    reference = trainjob.reference(item.content, namespace=item.namespace)
+    if reference is None:
+        return None
+    return runtimes.get((reference.kind, reference.namespace, reference.name))
+
+
+def _violations(
+    item: manifest.Manifest, runtimes: expansion.Runtimes, settings: Settings
+) -> tuple[policy.Violation, ...]:
+    if on := _runtime(item, runtimes):
+        return policy.judge_trainjob(item.content, on=on, settings=settings)
     # As the webhook sees it: the label has reached the pod templates. Paths stay the same.
-    labelled = apply.apply(item.content, mutate.runtime(item.content))
-    return policy.judge(labelled, subject="runtime", settings=settings)
+    return policy.judge_runtime(expansion.labelled(item.content), settings=settings)

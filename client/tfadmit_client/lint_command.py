@@ -31,8 +31,9 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit lint") -> in
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Judge TensorFlow runtimes in files by the rules of the webhook. "
-        "Asks no cluster. Objects without rules are skipped and counted.",
+        description="Judge TensorFlow runtimes in files, and the TrainJobs whose runtime is among "
+        "them, by the rules of the webhook. Asks no cluster. "
+        "Objects without rules are skipped and counted.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

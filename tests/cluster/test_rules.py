@@ -9,7 +9,7 @@ from tfadmit_webhook import policy
 pytestmark = pytest.mark.usefixtures("tfadmit")
 EXAMPLES = support.ROOT / "webhook/tfadmit_webhook/policy/examples"
 GOLDEN = support.ROOT / "tests/golden/policy"
-RULES = [rule for rule in policy.rules() if rule.subject == "runtime"]
+RULES = [rule for rule in policy.rules() if "runtime" in rule.subjects]
 BY_ID = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 # The API server shows no more of a warning.
 WARNING = 256

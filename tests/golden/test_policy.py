@@ -15,18 +15,25 @@ from tfadmit_webhook.settings import Settings
 
 HERE = pathlib.Path(__file__).parent / "policy"
 EXAMPLES = pathlib.Path(policy.__file__).parent / "examples"
-RULES = [rule for rule in policy.rules() if rule.subject == "runtime"]
+RULES = policy.rules()
 BY_ID = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 
 
 def example(rule, kind):
-    content = yaml.safe_load((EXAMPLES / f"{rule.id}-{kind}.yaml").read_text())
+    """The runtime, and where the rule is about TrainJobs only, the TrainJob."""
+    runtime, *rest = yaml.safe_load_all((EXAMPLES / f"{rule.id}-{kind}.yaml").read_text())
+    assert bool(rest) == ("runtime" not in rule.subjects)
     # as the API server sees it: the label has reached the pods
-    return admission.admit(content, path="/mutate/runtimes")
+    return [admission.admit(runtime, path="/mutate/runtimes"), *rest]
 
 
-def findings(content):
-    return policy.judge(content, subject="runtime", settings=Settings())
+def findings(objects):
+    runtime, *rest = objects
+    found = policy.judge_runtime(runtime, settings=Settings())
+    for trainjob in rest:
+        named = trainjob["spec"]["runtimeRef"]["name"] == runtime["metadata"]["name"]
+        found += policy.judge_trainjob(trainjob, on=runtime if named else None, settings=Settings())
+    return found
 
 
 @BY_ID

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import admission
 import builders
-from tfadmit_webhook import review
+from tfadmit_webhook import facts, review
 
 # Ten thousand pods take a minute or two.
 pytestmark = pytest.mark.timeout(1800)
@@ -238,4 +238,28 @@ def test_no_value_of_the_wrong_type_makes_the_judging_of_a_runtime_fail(new, old
     for path in ("/mutate/runtimes", "/validate/runtimes"):
         decision = admission.decide(path, new, operation="UPDATE", old=old)
         jsonpatch.apply_patch(copy.deepcopy(new), list(decision.patch))
+        review.render(decision, uid="u")
+
+
+trainjobs = st.sampled_from(
+    [
+        builders.make_trainjob(
+            numNodes=2, image="x", env=[{"name": "TF_CONFIG", "value": "{}"}, {"name": "A"}]
+        ),
+        builders.make_trainjob(kind="ClusterTrainingRuntime"),
+    ]
+)
+
+
+@given(damaged(trainjobs), damaged(trainjobs), runtimes | damaged(runtimes))
+def test_no_value_of_the_wrong_type_makes_the_judging_of_a_trainjob_fail(new, old, runtime):
+    class Reader(facts.StaticReader):
+        def runtime(self, **_):
+            return runtime if isinstance(runtime, dict) else None
+
+    given_context = admission.context(reader=Reader())
+    for operation, earlier in (("CREATE", None), ("UPDATE", old)):
+        decision = admission.decide(
+            "/validate/trainjobs", new, given=given_context, operation=operation, old=earlier
+        )
         review.render(decision, uid="u")

@@ -23,7 +23,7 @@ PURE = [
             "cluster", "deadline", "decision", "facts", "handler", "lookup", "mutate", "naming",
             "network",
             "objects_file", "patch", "ratchet", "raw", "review", "settings", "settings_bounds",
-            "settings_file", "settings_yaml", "workload",
+            "settings_file", "settings_yaml", "trainjob", "workload",
         )
     ),
     *(ROOT / "webhook/tfadmit_webhook/policy").glob("*.py"),

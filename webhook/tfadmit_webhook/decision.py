@@ -23,6 +23,7 @@ class Reason(str, enum.Enum):
     BEING_DELETED = "being-deleted"
     SPEC_UNCHANGED = "spec-unchanged"
     CONFORMS = "conforms"
+    UNJUDGED = "unjudged"  # what judging it takes could not be looked up
     # refused: the object, or what it refers to
     NO_CLUSTER = "no-cluster"  # nothing says which tasks there are
     JOBSET_MISSING = "jobset-missing"

@@ -10,6 +10,7 @@ from typing import Protocol
 from tfadmit_trainer import contract
 from tfadmit_webhook import (
     decision,
+    facts,
     lookup,
     mutate,
     policy,
@@ -17,6 +18,7 @@ from tfadmit_webhook import (
     raw,
     review,
     runtime,
+    trainjob,
     workload,
 )
 from tfadmit_webhook.decision import Decision, Reason, Refusal
@@ -60,14 +62,37 @@ def validate_runtime(request: review.Request, context: lookup.Context) -> Decisi
         return decision.allow(reason)
     if request.operation == "UPDATE" and ratchet.unchanged(request.old, request.object):
         return decision.allow(Reason.SPEC_UNCHANGED)
-    violations = policy.judge(request.object, subject="runtime", settings=context.settings)
+    violations = policy.judge_runtime(request.object, settings=context.settings)
     return _judged(violations)
+
+
+def validate_trainjob(request: review.Request, context: lookup.Context) -> Decision:
+    """Refuse a TrainJob whose pods could not be made; warn of what would not train.
+
+    All TrainJobs of the cluster come here, so whatever is not known lets them pass.
+    """
+    if reason := _passes(request):
+        return decision.allow(reason)
+    if request.operation == "UPDATE" and ratchet.unchanged_trainjob(request.old, request.object):
+        return decision.allow(Reason.SPEC_UNCHANGED)
+    reference = trainjob.reference(request.object, namespace=request.namespace)
+    if reference is None:
+        return decision.allow(Reason.NOT_OURS)
+    try:
+        on = lookup.runtime(reference, context)
+    except facts.LookupFailedError as error:
+        warning = f"tfadmit did not check this TrainJob: {error}"
+        return decision.allow(Reason.UNJUDGED, warnings=[warning])
+    if on is not None and not ratchet.is_labelled(on):
+        return decision.allow(Reason.NOT_OURS)
+    return _judged(policy.judge_trainjob(request.object, on=on, settings=context.settings))
 
 
 HANDLERS: dict[str, Handler] = {
     "/mutate/pods": mutate_pod,
     "/mutate/runtimes": mutate_runtime,
     "/validate/runtimes": validate_runtime,
+    "/validate/trainjobs": validate_trainjob,
 }
 
 
@@ -110,12 +135,19 @@ def _warnings(view: workload.Pod) -> list[str]:
     return warnings
 
 
-def _not_judged(request: review.Request) -> Reason | None:
+def _passes(request: review.Request) -> Reason | None:
+    """Say why a request is nothing that policies look at, whatever object it is about."""
     if request.operation not in ("CREATE", "UPDATE") or request.subresource:
         return Reason.OTHER_OPERATION
     metadata = raw.mapping(request.object.get("metadata"))
     if metadata.get("deletionTimestamp"):
         return Reason.BEING_DELETED
+    return None
+
+
+def _not_judged(request: review.Request) -> Reason | None:
+    if reason := _passes(request):
+        return reason
     # The selector of the configuration also matches when only the old object has the label.
     if not ratchet.is_labelled(request.object):
         return Reason.NOT_OURS

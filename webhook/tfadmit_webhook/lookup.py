@@ -1,4 +1,4 @@
-"""Which task a pod is, with the facts of other objects that this takes.
+"""Which task a pod is and which runtime a TrainJob has, with the facts that this takes.
 
 The order of sources, and when a remembered fact is good enough. The asking itself is behind the
 protocol of `facts`; what the facts mean is computed in `cluster`.
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import cluster, facts, workload
+from tfadmit_webhook import cluster, facts, raw, trainjob, workload
 from tfadmit_webhook.decision import Reason, Refusal
 from tfadmit_webhook.settings import Settings
 
@@ -42,6 +42,20 @@ def task(view: workload.Pod, context: Context) -> tuple[contract.Task, str] | Re
             f'annotation {contract.CLUSTER_ANNOTATION}: {{"worker":["host-{{0..1}}.svc:12345"]}}'
             f', or leave the pod out, annotation {contract.INJECT_ANNOTATION}: "false"'
         ),
+    )
+
+
+def runtime(reference: trainjob.Reference, context: Context) -> raw.JsonObject | None:
+    """Ask for the runtime of a TrainJob; None says that it does not exist.
+
+    Raises:
+        facts.LookupFailedError: that cannot be known.
+    """
+    return context.reader.runtime(
+        kind=reference.kind,
+        namespace=reference.namespace,
+        name=reference.name,
+        timeout=context.remaining(),
     )
 
 

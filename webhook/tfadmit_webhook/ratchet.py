@@ -1,4 +1,4 @@
-"""Whether an update of a runtime changes anything that policies judge.
+"""Whether an update of a runtime or a TrainJob changes anything that policies judge.
 
 An object that was already in violation may still get finalizers, a status, or be deleted; only a
 changed spec is judged. Pure comparison of two raw objects.
@@ -21,6 +21,19 @@ def unchanged(old: raw.JsonObject, new: raw.JsonObject) -> bool:
     first update, which may be a controller's that adds a finalizer.
     """
     return is_labelled(old) and _unlabelled(old) == _unlabelled(new)
+
+
+def unchanged_trainjob(old: raw.JsonObject, new: raw.JsonObject) -> bool:
+    """Whether an update of a TrainJob changes nothing that is judged.
+
+    No rule looks at `suspend`: Kueue starts and stops a TrainJob whatever else is wrong with it.
+    """
+    return _without_suspend(old) == _without_suspend(new)
+
+
+def _without_suspend(trainjob: raw.JsonObject) -> raw.JsonObject:
+    spec = raw.mapping(trainjob.get("spec"))
+    return {key: value for key, value in spec.items() if key != "suspend"}
 
 
 def _unlabelled(runtime: raw.JsonObject) -> object:

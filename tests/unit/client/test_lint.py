@@ -199,6 +199,58 @@ def test_nothing_to_read_is_a_mistake(capsys):
     assert run(capsys, "no-such-file.yaml")[0] == 2
 
 
+# --- TrainJobs ---------------------------------------------------------------------------------
+
+TRAINJOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: mnist
+spec:
+  runtimeRef:
+    name: good
+  trainer:
+    numNodes: 0
+"""
+
+
+def test_a_trainjob_is_judged_when_its_runtime_is_among_the_files(write, capsys):
+    long = TRAINJOB.replace("mnist", "x" * 50)
+    code, out, _ = run(capsys, *write(job=long, runtime=GOOD))
+    first, second, summary = out.splitlines()
+    assert code == 1
+    assert first.startswith(f"job.yaml:4:3: error: TrainJob default/{'x' * 50}: TFA014 metadata.n")
+    assert second.startswith("job.yaml:9:5: warning: ")
+    assert "TFA016 spec.trainer.numNodes is 0" in second
+    assert summary == "1 violation, 1 warning in 2 objects; 0 without rules skipped"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRAINJOB,
+        TRAINJOB + "---\n" + GOOD.replace("name: good", "name: another"),
+        TRAINJOB + "---\n" + GOOD.replace("framework: tensorflow", "framework: torch"),
+        TRAINJOB.replace("    name: good", "    name: good\n    kind: TrainingRuntime")
+        + "---\n"
+        + GOOD,
+    ],
+    ids=["alone", "another runtime", "another framework", "another kind"],
+)
+def test_a_trainjob_without_a_tensorflow_runtime_among_the_files_is_skipped(write, capsys, text):
+    code, out, _ = run(capsys, *write(a=text))
+    assert code == 0
+    assert out.startswith("0 violations, 0 warnings in ")
+
+
+def test_a_namespaced_runtime_is_found_in_the_trainjobs_namespace_only(write, capsys):
+    job = TRAINJOB.replace("    name: good", "    name: good\n    kind: TrainingRuntime")
+    runtime = GOOD.replace("ClusterTrainingRuntime", "TrainingRuntime")
+    assert "1 warning in 2 objects" in run(capsys, *write(a=f"{job}---\n{runtime}"))[1]
+    elsewhere = runtime.replace("  name: good", "  name: good\n  namespace: other")
+    assert "0 warnings in 1 object" in run(capsys, *write(a=f"{job}---\n{elsewhere}"))[1]
+
+
 # --- explain ------------------------------------------------------------------------------------
 
 

@@ -42,7 +42,7 @@ def runtime(*jobs, **spec):
 
 def found(content, rule, settings=None):
     labelled = admission.admit(content, path="/mutate/runtimes")
-    judged = policy.judge(labelled, subject="runtime", settings=settings or Settings())
+    judged = policy.judge_runtime(labelled, settings=settings or Settings())
     return [(item.level, item.sentence) for item in judged if item.rule.id == rule]
 
 
@@ -215,7 +215,7 @@ def test_a_rule_that_is_off_finds_nothing():
 def test_the_shipped_runtimes_have_no_finding_at_all(path):
     for content in yaml.safe_load_all(path.read_text()):
         labelled = admission.admit(content, path="/mutate/runtimes")
-        assert policy.judge(labelled, subject="runtime", settings=Settings()) == ()
+        assert policy.judge_runtime(labelled, settings=Settings()) == ()
 
 
 def test_a_runtime_with_many_violations_is_told_all_of_them():

@@ -8,11 +8,21 @@ import functools
 import importlib
 import pkgutil
 
-from tfadmit_webhook import raw, runtime
+from tfadmit_webhook import raw, runtime, trainjob
 from tfadmit_webhook.policy.rule import Case, Finding, Rule, Subject, Violation
 from tfadmit_webhook.settings import Settings
 
-__all__ = ["Case", "Finding", "Rule", "Subject", "Violation", "ids", "judge", "rules"]
+__all__ = [
+    "Case",
+    "Finding",
+    "Rule",
+    "Subject",
+    "Violation",
+    "ids",
+    "judge_runtime",
+    "judge_trainjob",
+    "rules",
+]
 
 
 @functools.lru_cache(maxsize=1)
@@ -25,16 +35,28 @@ def rules() -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def judge(
-    content: raw.JsonObject, *, subject: Subject, settings: Settings
+def judge_runtime(content: raw.JsonObject, *, settings: Settings) -> tuple[Violation, ...]:
+    """Give every violation of a runtime."""
+    jobs = runtime.jobs(content)
+    return _judge(Case(subject="runtime", content=content, settings=settings, jobs=jobs))
+
+
+def judge_trainjob(
+    content: raw.JsonObject, *, on: raw.JsonObject | None, settings: Settings
 ) -> tuple[Violation, ...]:
-    """Give every violation, ordered by path and then by rule; rules that are off are not asked."""
-    case = Case(content=content, settings=settings, jobs=runtime.jobs(content))
+    """Give every violation of a TrainJob on a runtime, which is None if there is none."""
+    jobs = () if on is None else trainjob.jobs(content, on)
+    case = Case(subject="trainjob", content=content, settings=settings, jobs=jobs, on=on)
+    return _judge(case)
+
+
+def _judge(case: Case) -> tuple[Violation, ...]:
+    """Judge by all rules, ordered by path and then by rule; rules that are off are not asked."""
     violations = [
         Violation(rule=rule, finding=finding, level="warn" if finding.only_warn else level)
         for rule in rules()
-        if rule.subject == subject
-        and (level := settings.policies.get(rule.id, rule.level)) != "off"
+        if case.subject in rule.subjects
+        and (level := case.settings.policies.get(rule.id, rule.level)) != "off"
         for finding in rule.check(case)
     ]
     return tuple(sorted(violations, key=lambda item: (raw.dotted(item.finding.path), item.rule.id)))

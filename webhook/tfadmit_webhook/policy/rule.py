@@ -33,10 +33,14 @@ class Finding:
 class Case:
     """What a rule looks at."""
 
+    subject: Subject
     content: raw.JsonObject
     settings: Settings
     jobs: tuple[runtime.Job, ...]
-    """The replicated jobs of a runtime."""
+    """The replicated jobs of the runtime; for a TrainJob with as many pods as it gets."""
+
+    on: raw.JsonObject | None = None
+    """The runtime that a TrainJob refers to; None when it does not exist."""
 
     @property
     def tasks(self) -> tuple[runtime.Job, ...]:
@@ -50,7 +54,9 @@ class Rule:
 
     id: str
     name: str
-    subject: Subject
+    subjects: frozenset[Subject]
+    """The kinds of objects that it judges."""
+
     level: Level
     why: str
     """Why it matters, in one clause."""

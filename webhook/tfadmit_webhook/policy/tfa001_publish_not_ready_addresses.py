@@ -26,7 +26,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA001",
     name="publish-not-ready-addresses",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why=(
         "TensorFlow tasks connect to each other before any pod is ready, and only with true do "

@@ -21,7 +21,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA002",
     name="dns-hostnames",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="without host names no address in TF_CONFIG resolves",
     check=check,

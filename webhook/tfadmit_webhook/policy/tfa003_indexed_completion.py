@@ -39,7 +39,7 @@ def _counts(job: runtime.Job) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA003",
     name="indexed-completion",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="a task's index is its completion index, and all tasks must run at once to find each other",
     check=check,

@@ -33,7 +33,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA004",
     name="ml-policy",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="Trainer would set up another framework in these pods",
     check=check,

@@ -42,7 +42,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA005",
     name="trainer-step",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="Trainer gives numNodes, image, command and environment of a TrainJob to this one job",
     check=check,

@@ -49,7 +49,7 @@ def _unknown(job: runtime.Job) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA006",
     name="roles",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="TensorFlow refuses any other cluster, or waits for it without end",
     check=check,

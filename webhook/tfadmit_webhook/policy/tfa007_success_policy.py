@@ -38,7 +38,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA007",
     name="success-policy",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="the job would never complete, and its parameter servers would keep running",
     check=check,

@@ -28,7 +28,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA008",
     name="gang-restart",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="warn",
     why="a task that is restarted alone is a different incarnation to its peers",
     check=check,

@@ -39,7 +39,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA009",
     name="gang-schedule",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="the gang would wait for pods that wait for the gang",
     check=check,

@@ -63,7 +63,7 @@ def _is_extended(name: str) -> bool:
 RULE = Rule(
     id="TFA011",
     name="network-pair",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="such pods are refused or fail when they start",
     check=check,

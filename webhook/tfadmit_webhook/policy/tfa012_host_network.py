@@ -38,7 +38,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA012",
     name="host-network",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="deny",
     why="no address in TF_CONFIG would resolve",
     check=check,

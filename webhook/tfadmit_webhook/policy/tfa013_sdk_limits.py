@@ -31,7 +31,7 @@ def check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="TFA013",
     name="sdk-limits",
-    subject="runtime",
+    subjects=frozenset({"runtime"}),
     level="warn",
     why="the Kubeflow SDK then cannot list any runtime of the cluster",
     check=check,

@@ -1,0 +1,75 @@
+"""A TrainJob as rules see it: which runtime it refers to, and how many pods that makes.
+
+Pure views of the raw objects, null-safe. Follows Kubeflow Trainer 2.3
+(`pkg/runtime/core/trainingruntime.go`, plugin PlainML); nothing is judged.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+
+from tfadmit_webhook import facts, raw, runtime
+
+NODES_PATH: raw.Path = ("spec", "trainer", "numNodes")
+REFERENCE_PATH: raw.Path = ("spec", "runtimeRef")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """The runtime that a TrainJob refers to."""
+
+    kind: facts.RuntimeKind
+    namespace: str
+    """Empty for a runtime of the whole cluster."""
+
+    name: str
+
+    @property
+    def label(self) -> str:
+        """Kind and name for people."""
+        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {place}"
+
+
+def reference(content: raw.JsonObject, *, namespace: str) -> Reference | None:
+    """Give the runtime that a TrainJob refers to; None when it is no runtime of Trainer's."""
+    stated = raw.mapping(raw.at(content, REFERENCE_PATH))
+    group = raw.text(stated.get("apiGroup")) or "trainer.kubeflow.org"
+    kind = raw.text(stated.get("kind")) or "ClusterTrainingRuntime"
+    name = raw.text(stated.get("name"))
+    if group != "trainer.kubeflow.org" or not name:
+        return None
+    if kind == "ClusterTrainingRuntime":
+        return Reference(kind="ClusterTrainingRuntime", namespace="", name=name)
+    if kind == "TrainingRuntime":
+        return Reference(kind="TrainingRuntime", namespace=namespace, name=name)
+    return None
+
+
+def name(content: raw.JsonObject) -> str:
+    """Give the name, or one of the length that the API server would make."""
+    metadata = raw.mapping(content.get("metadata"))
+    prefix = raw.text(metadata.get("generateName"))
+    return raw.text(metadata.get("name")) or (f"{prefix}xxxxx" if prefix else "")
+
+
+def jobs(content: raw.JsonObject, on: raw.JsonObject) -> tuple[runtime.Job, ...]:
+    """Give the replicated jobs of the runtime with the pods that Trainer gives them."""
+    found = runtime.jobs(on)
+    first = next((job for job in found if job.step == runtime.TRAINER_STEP), None)
+    has_policy = raw.at(on, ("spec", "mlPolicy")) is not None
+    wanted = raw.count(raw.at(content, NODES_PATH), default=-1)
+    return tuple(
+        _sized(job, wanted if job is first and wanted >= 0 else _count(job, has_policy=has_policy))
+        for job in found
+    )
+
+
+def _count(job: runtime.Job, *, has_policy: bool) -> int:
+    if has_policy and job.step == runtime.TRAINER_STEP:
+        return job.group.completions
+    # Trainer writes the parallelism over the completions of all other jobs.
+    return raw.count(job.spec.get("parallelism"), default=1)
+
+
+def _sized(job: runtime.Job, count: int) -> runtime.Job:
+    return dataclasses.replace(job, group=dataclasses.replace(job.group, completions=count))
