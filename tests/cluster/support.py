@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,15 @@ def trainjob(namespace: str, *, runtime: str, name: str = "mnist", **trainer: An
             **({"trainer": trainer} if trainer else {}),
         },
     }
+
+
+def applied(
+    cluster: Cluster, *objects: Json, dry_run: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """What `kubectl apply` does with objects, and what it prints; a refusal is an answer too."""
+    text = yaml.safe_dump_all(objects)
+    options = ["--dry-run=server"] if dry_run else []
+    return cluster.kubectl("apply", "-f", "-", *options, input=text, check=False)
 
 
 def jobset(namespace: str, *jobs: Json, **fields: Any) -> Json:

@@ -75,7 +75,7 @@ def test_the_namespace_enforces_the_restricted_pod_security_standard(base):
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_server_may_read_jobsets_and_jobs_and_nothing_else(base):
+def test_the_server_may_read_jobsets_jobs_and_runtimes_and_nothing_else(base):
     assert shipped.one(base, "ClusterRole")["rules"] == [
         {
             "apiGroups": ["jobset.x-k8s.io"],
@@ -83,6 +83,11 @@ def test_the_server_may_read_jobsets_and_jobs_and_nothing_else(base):
             "verbs": ["get", "list", "watch"],
         },
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+        {
+            "apiGroups": ["trainer.kubeflow.org"],
+            "resources": ["clustertrainingruntimes", "trainingruntimes"],
+            "verbs": ["get"],
+        },
     ]
 
 

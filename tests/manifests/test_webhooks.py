@@ -13,6 +13,13 @@ RUNTIMES = {
     "operations": ["CREATE", "UPDATE"],
     "scope": "*",
 }
+TRAINJOBS = {
+    "apiGroups": ["trainer.kubeflow.org"],
+    "apiVersions": ["v1alpha1"],
+    "resources": ["trainjobs"],
+    "operations": ["CREATE", "UPDATE"],
+    "scope": "Namespaced",
+}
 PODS = {
     "apiGroups": [""],
     "apiVersions": ["v1"],
@@ -29,9 +36,29 @@ HOOKS = [
         "/validate/runtimes",
         RUNTIMES,
     ),
+    (
+        "ValidatingWebhookConfiguration",
+        "trainjobs.validate.tfadmit.dev",
+        "/validate/trainjobs",
+        TRAINJOBS,
+    ),
 ]
 every_hook = pytest.mark.parametrize(
     ("kind", "name", "path", "rule"), HOOKS, ids=[hook[1] for hook in HOOKS]
+)
+# Which TrainJobs are TensorFlow's cannot be told from their labels.
+LABELLED = [hook for hook in HOOKS if hook[3] != TRAINJOBS]
+SYSTEM_NAMESPACES = {
+    "matchExpressions": [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", "kube-node-lease", "tfadmit-system"],
+        }
+    ]
+}
+every_labelled_hook = pytest.mark.parametrize(
+    ("kind", "name", "path", "rule"), LABELLED, ids=[hook[1] for hook in LABELLED]
 )
 
 
@@ -67,24 +94,16 @@ def test_is_asked_about_these_operations(base, kind, name, path, rule):
     assert webhook(base, kind, name)["rules"] == [rule]
 
 
-@every_hook
+@every_labelled_hook
 def test_touches_labelled_objects_outside_the_system_namespaces_only(base, kind, name, path, rule):
     found = webhook(base, kind, name)
     assert found["objectSelector"] == {
         "matchLabels": {"trainer.kubeflow.org/framework": "tensorflow"}
     }
-    assert found["namespaceSelector"] == {
-        "matchExpressions": [
-            {
-                "key": "kubernetes.io/metadata.name",
-                "operator": "NotIn",
-                "values": ["kube-system", "kube-node-lease", "tfadmit-system"],
-            }
-        ]
-    }
+    assert found["namespaceSelector"] == SYSTEM_NAMESPACES
 
 
-@every_hook
+@every_labelled_hook
 def test_fails_closed_without_side_effects_and_in_time(base, kind, name, path, rule):
     found = webhook(base, kind, name)
     assert found["failurePolicy"] == "Fail"
@@ -95,6 +114,17 @@ def test_fails_closed_without_side_effects_and_in_time(base, kind, name, path, r
     # Only mutating webhooks have the field.
     mutating = kind == "MutatingWebhookConfiguration"
     assert found.get("reinvocationPolicy") == ("IfNeeded" if mutating else None)
+
+
+def test_all_trainjobs_are_asked_about_and_none_depends_on_the_answer(base):
+    found = webhook(base, "ValidatingWebhookConfiguration", "trainjobs.validate.tfadmit.dev")
+    assert "objectSelector" not in found
+    assert found["namespaceSelector"] == SYSTEM_NAMESPACES
+    assert found["failurePolicy"] == "Ignore"
+    assert found["timeoutSeconds"] == 2
+    assert found["sideEffects"] == "None"
+    assert found["matchPolicy"] == "Equivalent"
+    assert found["admissionReviewVersions"] == ["v1"]
 
 
 def test_the_service_leads_to_the_port_that_the_server_listens_on(base):
