@@ -15,8 +15,8 @@ _EXAMPLES = ("failing", "passing")
 _PAGE_HEAD = """\
 # Rules
 
-What tfadmit demands of a TensorFlow runtime and of the TrainJobs on it, and why. The webhook and
-`tfadmit lint` apply the same rules, `tfadmit preview` those on runtimes. Levels are settings
+What tfadmit demands of a TensorFlow runtime and of the TrainJobs on it, and why. The same
+rules are applied by the webhook, by `tfadmit lint` and by `tfadmit preview`. Levels are settings
 (`policies: {TFA008: deny}`, see [settings.md](settings.md)): `deny` refuses, `warn` lets pass with
 a warning, `off` does not look.
 

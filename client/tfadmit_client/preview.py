@@ -1,4 +1,4 @@
-"""What a cluster with tfadmit would make of objects: each runtime judged, each pod admitted.
+"""What a cluster with tfadmit would make of objects: runtimes and TrainJobs judged, pods admitted.
 
 The pipeline of `tfadmit preview`. Pure: manifests in, a `Report` out. How objects expand stands in
 `expand`, what admission decides in the webhook's handlers, how a report looks in `table`.
@@ -10,7 +10,7 @@ from tfadmit_client import apply, expansion, fault, manifest
 from tfadmit_client.expand import job, remark
 from tfadmit_client.report import Pod, Report, Runtime, Section
 from tfadmit_trainer import contract
-from tfadmit_webhook import facts, handler, lookup, raw, review, workload
+from tfadmit_webhook import facts, handler, lookup, policy, ratchet, raw, review, workload
 from tfadmit_webhook.decision import Decision, Operation, Reason, Refusal, allow
 from tfadmit_webhook.settings import Settings
 
@@ -34,6 +34,7 @@ def preview(manifests: Sequence[manifest.Manifest], *, settings: Settings) -> Re
         raise fault.ClientError("\n".join(faults))
     context = _context((item.workload for item in sources if item.workload), settings)
     _mark_waiting(sources, runtimes)
+    _mark_judged(sources, contents, settings)
     sections = [_section(item, context) for item in sources]
     return Report(runtimes=tuple(runtimes), sections=tuple(sections), others=tuple(others))
 
@@ -45,6 +46,21 @@ def _mark_waiting(sources: Iterable[expansion.Source], runtimes: Iterable[Runtim
         if item.runtime in refused:
             text = f"{item.runtime_label} is refused: none of this is made until it is mended"
             item.remarks.append(remark.Remark(text=text))
+
+
+def _mark_judged(
+    sources: Iterable[expansion.Source], runtimes: expansion.Runtimes, settings: Settings
+) -> None:
+    """Say what the webhook would say to TrainJobs."""
+    for item in sources:
+        on = runtimes.get(item.runtime) if item.runtime else None
+        if on is None or not ratchet.is_labelled(on) or item.manifest.namespace in EXCLUDED:
+            continue
+        judged = policy.judge_trainjob(item.manifest.content, on=on, settings=settings)
+        item.remarks += [
+            remark.Remark(text=violation.sentence, refused=violation.level == "deny")
+            for violation in judged
+        ]
 
 
 def _context(workloads: Iterable[facts.Workload], settings: Settings) -> lookup.Context:

@@ -286,3 +286,32 @@ def test_ten_thousand_tasks_take_seconds(run):
     assert code == 0
     assert "  … 9,990 more\n" in out
     assert out.endswith("10,000 pods: 10,000 TensorFlow tasks\n")
+
+
+# --- what the webhook says to the TrainJob itself -------------------------------------------------
+
+
+def test_a_trainjob_is_judged_with_its_runtime(run):
+    code, out, _ = run(make_trainjob(0), builders.make_runtime())
+    assert code == 0
+    assert "* TFA016 spec.trainer.numNodes is 0" in out
+
+
+def test_a_refused_trainjob_counts_as_refused(run, inside):
+    (inside / "s.yaml").write_text("policies: {TFA016: deny}")
+    code, out, _ = run(make_trainjob(0), builders.make_runtime(), options=["--settings", "s.yaml"])
+    assert code == 1
+    assert "* TFA016 spec.trainer.numNodes is 0" in out
+
+
+def test_a_trainjob_of_another_framework_is_not_judged(run):
+    labels = {"trainer.kubeflow.org/framework": "torch"}
+    _, out, _ = run(make_trainjob(0), builders.make_runtime(labels=labels))
+    assert "TFA0" not in out
+
+
+def test_a_trainjob_in_a_namespace_that_webhooks_leave_out_is_not_judged(run):
+    trainjob = make_trainjob(0)
+    trainjob["metadata"]["namespace"] = "kube-system"
+    _, out, _ = run(trainjob, builders.make_runtime())
+    assert "TFA0" not in out

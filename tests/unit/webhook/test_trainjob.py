@@ -4,7 +4,7 @@ import pytest
 
 import admission
 from builders import make_runtime, make_trainer_job, make_trainjob
-from tfadmit_webhook import facts, raw, trainjob
+from tfadmit_webhook import facts, trainjob
 from tfadmit_webhook.decision import Reason
 from tfadmit_webhook.settings import Settings
 
@@ -288,7 +288,3 @@ def test_the_trainers_image_is_judged_when_there_are_several_workers():
     assert warnings(make_trainjob(image=KERAS, numNodes=1), rule="TFA017") == []
     assert warnings(make_trainjob(image="x", numNodes=2), rule="TFA017") == []
     assert warnings(make_trainjob(numNodes=2), rule="TFA017") == []
-
-
-def test_paths_lead_to_the_fields():
-    assert raw.dotted(trainjob.NODES_PATH) == "spec.trainer.numNodes"
