@@ -90,6 +90,10 @@ def _violations(
     item: manifest.Manifest, runtimes: expansion.Runtimes, settings: Settings
 ) -> tuple[policy.Violation, ...]:
     if on := _runtime(item, runtimes):
-        return policy.judge_trainjob(item.content, on=on, settings=settings)
+        return policy.judge_trainjob(
+            item.content, on=on, settings=settings, namespace=item.namespace
+        )
     # As the webhook sees it: the label has reached the pod templates. Paths stay the same.
-    return policy.judge_runtime(expansion.labelled(item.content), settings=settings)
+    return policy.judge_runtime(
+        expansion.labelled(item.content), settings=settings, namespace=item.namespace
+    )

@@ -11,17 +11,17 @@ from typing import Any
 from tfadmit_client.lint import Finding, Result
 from tfadmit_trainer import __version__
 from tfadmit_webhook import policy, raw
+from tfadmit_webhook.settings import Level
 
-_SARIF_LEVEL = {"deny": "error", "warn": "warning"}
+_WORDS: Mapping[Level, str] = {"deny": "error", "warn": "warning", "off": "exempted"}
+_SARIF_LEVEL = {"deny": "error", "warn": "warning", "off": "note"}
+_GITHUB_LEVEL = {"deny": "error", "warn": "warning", "off": "notice"}
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def as_text(result: Result) -> str:
     """Write a line per finding, as compilers do, and a summary."""
-    lines = [
-        f"{_where(item)}: {_level(item)}: {item.manifest.label}: {item.violation.sentence}"
-        for item in result.findings
-    ]
+    lines = [f"{_where(item)}: {_level(item)}: {_message(item)}" for item in result.findings]
     return "\n".join([*lines, _summary(result)])
 
 
@@ -66,8 +66,11 @@ WRITERS: Mapping[str, Callable[[Result], str]] = {
 
 def _summary(result: Result) -> str:
     refused = sum(item.violation.level == "deny" for item in result.findings)
-    warned = len(result.findings) - refused
+    exempted = sum(bool(item.violation.exempted) for item in result.findings)
+    warned = len(result.findings) - refused - exempted
     counts = f"{_count(refused, 'violation')}, {_count(warned, 'warning')}"
+    if exempted:
+        counts += f", {exempted} exempted"
     return f"{counts} in {_count(result.judged, 'object')}; {result.skipped} without rules skipped"
 
 
@@ -80,7 +83,13 @@ def _where(item: Finding) -> str:
 
 
 def _level(item: Finding) -> str:
-    return "error" if item.violation.level == "deny" else "warning"
+    """Say how bad it is; of what is exempted, also why it is."""
+    word, why = _WORDS[item.violation.level], item.violation.exempted
+    return f"{word} ({why})" if why else word
+
+
+def _message(item: Finding) -> str:
+    return f"{item.manifest.label}: {item.violation.sentence}"
 
 
 def _fields(item: Finding) -> dict[str, Any]:
@@ -89,6 +98,7 @@ def _fields(item: Finding) -> dict[str, Any]:
         "rule": violation.rule.id,
         "name": violation.rule.name,
         "level": violation.level,
+        "exempted": violation.exempted,
         "object": item.manifest.label,
         "path": raw.dotted(violation.finding.path),
         "message": violation.sentence,
@@ -110,21 +120,25 @@ def _sarif_rule(rule: policy.Rule) -> dict[str, Any]:
 def _sarif_result(item: Finding) -> dict[str, Any]:
     region = {"startLine": item.position.line, "startColumn": item.position.column}
     location = {"artifactLocation": {"uri": item.manifest.file}, "region": region}
-    return {
+    result = {
         "ruleId": item.violation.rule.id,
         "level": _SARIF_LEVEL[item.violation.level],
-        "message": {"text": f"{item.manifest.label}: {item.violation.sentence}"},
+        "message": {"text": _message(item)},
         "locations": [{"physicalLocation": location}],
     }
+    if why := item.violation.exempted:
+        result["suppressions"] = [{"kind": "external", "justification": why}]
+    return result
 
 
 def _github(item: Finding) -> str:
     place = f"file={_property(item.manifest.file)},line={item.position.line}"
     title = f"{item.violation.rule.id} {item.violation.rule.name}"
-    message = _data(f"{item.manifest.label}: {item.violation.sentence}")
-    return (
-        f"::{_level(item)} {place},col={item.position.column},title={_property(title)}::{message}"
-    )
+    if why := item.violation.exempted:
+        title = f"{title}: exempted ({why})"
+    level = _GITHUB_LEVEL[item.violation.level]
+    column, message = item.position.column, _data(_message(item))
+    return f"::{level} {place},col={column},title={_property(title)}::{message}"
 
 
 def _data(text: str) -> str:

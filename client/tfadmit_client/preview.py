@@ -56,10 +56,13 @@ def _mark_judged(
         on = runtimes.get(item.runtime) if item.runtime else None
         if on is None or not ratchet.is_labelled(on) or item.manifest.namespace in EXCLUDED:
             continue
-        judged = policy.judge_trainjob(item.manifest.content, on=on, settings=settings)
+        judged = policy.judge_trainjob(
+            item.manifest.content, on=on, settings=settings, namespace=item.manifest.namespace
+        )
         item.remarks += [
             remark.Remark(text=violation.sentence, refused=violation.level == "deny")
             for violation in judged
+            if not violation.exempted
         ]
 
 

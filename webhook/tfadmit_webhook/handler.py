@@ -5,6 +5,7 @@ HTTP, threads or the API client.
 """
 
 import difflib
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from tfadmit_trainer import contract
@@ -62,7 +63,9 @@ def validate_runtime(request: review.Request, context: lookup.Context) -> Decisi
         return decision.allow(reason)
     if request.operation == "UPDATE" and ratchet.unchanged(request.old, request.object):
         return decision.allow(Reason.SPEC_UNCHANGED)
-    violations = policy.judge_runtime(request.object, settings=context.settings)
+    violations = policy.judge_runtime(
+        request.object, settings=context.settings, namespace=request.namespace
+    )
     return _judged(violations)
 
 
@@ -85,7 +88,10 @@ def validate_trainjob(request: review.Request, context: lookup.Context) -> Decis
         return decision.allow(Reason.UNJUDGED, warnings=[warning])
     if on is not None and not ratchet.is_labelled(on):
         return decision.allow(Reason.NOT_OURS)
-    return _judged(policy.judge_trainjob(request.object, on=on, settings=context.settings))
+    violations = policy.judge_trainjob(
+        request.object, on=on, settings=context.settings, namespace=request.namespace
+    )
+    return _judged(violations)
 
 
 HANDLERS: dict[str, Handler] = {
@@ -157,7 +163,10 @@ def _not_judged(request: review.Request) -> Reason | None:
 def _judged(violations: tuple[policy.Violation, ...]) -> Decision:
     denied = [violation for violation in violations if violation.level == "deny"]
     warnings = tuple(item.sentence for item in violations if item.level == "warn")
-    audit = (("violations", ",".join(item.rule.id for item in violations)),) if violations else ()
+    audit = (
+        *_named("violations", [item for item in violations if not item.exempted]),
+        *_named("exempted", [item for item in violations if item.exempted]),
+    )
     if not denied:
         return Decision(allowed=True, reason=Reason.CONFORMS, warnings=warnings, audit=audit)
     sentences = [violation.sentence for violation in denied]
@@ -169,3 +178,9 @@ def _judged(violations: tuple[policy.Violation, ...]) -> Decision:
         warnings=warnings,
         audit=audit,
     )
+
+
+def _named(key: str, violations: Sequence[policy.Violation]) -> Iterator[tuple[str, str]]:
+    """Give an audit annotation with the rules of some violations, if there are any."""
+    if violations:
+        yield key, ",".join(item.rule.id for item in violations)

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from tfadmit_trainer import contract
 
 Level = Literal["deny", "warn", "off"]
+Judged = Literal["ClusterTrainingRuntime", "TrainingRuntime", "TrainJob"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,26 @@ class NetworkProfile:
 
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment of the containers, set where the user has not set it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exemption:
+    """Objects that one rule leaves alone."""
+
+    rule: str
+    """Identifier of the rule."""
+
+    name: str
+    """Name of the objects, `*` allowed."""
+
+    reason: str
+    """Why they are left alone; for those who find the exemption later."""
+
+    kind: Judged | None = None
+    """Kind of the objects; all kinds without it."""
+
+    namespace: str | None = None
+    """Namespace of the objects, `*` allowed; with it, no object of the cluster is meant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +127,9 @@ class Settings:
 
     policies: Mapping[str, Level] = field(default_factory=dict)
     """Level of each rule by its identifier, where it differs from the rule's own."""
+
+    exemptions: tuple[Exemption, ...] = ()
+    """Objects that a rule leaves alone, by their name, each with the reason."""
 
     server: Server = field(default_factory=Server)
     """How the server takes requests."""

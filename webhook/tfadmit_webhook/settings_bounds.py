@@ -51,6 +51,12 @@ NUMBERS: Final[Mapping[tuple[str, ...], Bound]] = {
     ),
 }
 
+# Without these an exemption would say nothing; blanks say nothing either.
+EXEMPTION_TEXTS: Final = {
+    "name": "write the name of the objects, * for all",
+    "reason": "say why, for those who find the exemption later",
+}
+
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 # As the API server checks it (validation.IsRelaxedEnvVarName): printable ASCII without "=".
 _ENV_NAME = re.compile(r"[ -<>-~]+")
@@ -109,6 +115,8 @@ def text_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
             yield (*path, "name"), f"{name!r} stands {names[name]} times: names must differ"
         yield from _resource_faults(profile, path=path)
         yield from _env_faults(profile, path=path)
+    for index, item in enumerate(raw.sequence(values.get("exemptions"))):
+        yield from _exemption_faults(raw.mapping(item), path=("exemptions", index))
 
 
 def _resource_faults(profile: raw.JsonObject, *, path: raw.Path) -> Iterator[Finding]:
@@ -128,3 +136,15 @@ def _env_faults(profile: raw.JsonObject, *, path: raw.Path) -> Iterator[Finding]
             yield (*path, "env", name), "is computed for each pod, a profile cannot set it"
         elif not _ENV_NAME.fullmatch(name):
             yield (*path, "env", name), "is no name of an environment variable"
+
+
+def _exemption_faults(exemption: raw.JsonObject, *, path: raw.Path) -> Iterator[Finding]:
+    for name, advice in EXEMPTION_TEXTS.items():
+        value = exemption.get(name)
+        if isinstance(value, str) and not value.strip():
+            yield (*path, name), f"is empty: {advice}"
+    if exemption.get("namespace") == "":
+        yield (*path, "namespace"), "is empty: leave it out to mean all"
+    elif exemption.get("kind") == "ClusterTrainingRuntime" and exemption.get("namespace"):
+        why = "a ClusterTrainingRuntime has none, so that nothing is meant"
+        yield (*path, "namespace"), f"{why}: leave it out"

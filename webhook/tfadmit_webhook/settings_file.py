@@ -15,12 +15,13 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from tfadmit_webhook import raw, settings_bounds, settings_yaml
-from tfadmit_webhook.settings import NetworkProfile, Server, Settings
+from tfadmit_webhook.settings import Exemption, NetworkProfile, Server, Settings
 from tfadmit_webhook.settings_yaml import Fault
 
 __all__ = ["Fault", "json_schema", "load"]
 
-_CLASSES = (NetworkProfile, Server, Settings)
+_CLASSES = (Exemption, NetworkProfile, Server, Settings)
+_LISTS = ("networkProfiles", "exemptions")
 _SCHEMA_ID = "https://tfadmit.dev/settings.schema.json"
 
 _CONFIG = ConfigDict(
@@ -64,6 +65,8 @@ def json_schema() -> dict[str, Any]:
         owner = schema if len(path) == 1 else schema["$defs"][path[0].capitalize()]
         limits = {"minimum": bound.low, "maximum": bound.high}
         owner["properties"][path[-1]] |= limits
+    for name in settings_bounds.EXEMPTION_TEXTS:
+        schema["$defs"]["Exemption"]["properties"][name] |= {"pattern": r"\S"}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": _SCHEMA_ID,
@@ -84,6 +87,11 @@ def _unknown_rules(
     for name in raw.mapping(values.get("policies")):
         if name not in rules:
             yield ("policies", name), f"no such rule: use {', '.join(rules)}"
+    for index, item in enumerate(raw.sequence(values.get("exemptions"))):
+        rule = raw.mapping(item).get("rule")
+        if isinstance(rule, str) and rule not in rules:
+            why = f"there is no rule {rule!r}: use {', '.join(rules)}"
+            yield ("exemptions", index, "rule"), why
 
 
 def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
@@ -91,13 +99,14 @@ def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in values.items() if value is not None}
     if isinstance(server := kept.get("server"), dict):
         kept["server"] = {key: value for key, value in server.items() if value is not None}
-    if isinstance(profiles := kept.get("networkProfiles"), list):
-        kept["networkProfiles"] = [
-            {key: value for key, value in item.items() if value is not None}
-            if isinstance(item, dict)
-            else item
-            for item in profiles
-        ]
+    for name in _LISTS:
+        if isinstance(items := kept.get(name), list):
+            kept[name] = [
+                {key: value for key, value in item.items() if value is not None}
+                if isinstance(item, dict)
+                else item
+                for item in items
+            ]
     return kept
 
 

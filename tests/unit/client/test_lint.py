@@ -147,6 +147,47 @@ def test_sarif_names_every_rule_and_place(write, capsys):
     jsonschema.validate(log["results"], SARIF_RESULTS)
 
 
+EXEMPT = """\
+exemptions:
+- {rule: TFA001, name: bad, namespace: default, reason: never}
+- rule: TFA001
+  name: ba*
+  reason: |
+    moves
+    in May
+"""
+
+
+@pytest.fixture
+def exempting(write):
+    write(s=EXEMPT)
+    return [*write(bad=BAD), "--settings", "s.yaml"]
+
+
+def test_what_is_exempted_is_shown_with_the_reason_and_counted(exempting, capsys):
+    code, out, _ = run(capsys, *exempting)
+    assert code == 0
+    first, summary = out.splitlines()
+    assert first.startswith(
+        "bad.yaml:10:7: exempted (moves in May): ClusterTrainingRuntime bad: TFA001 spec"
+    )
+    assert summary == "0 violations, 0 warnings, 1 exempted in 1 object; 0 without rules skipped"
+
+
+def test_what_is_exempted_is_told_to_machines_as_such(exempting, capsys):
+    _, out, _ = run(capsys, *exempting, "-o", "json")
+    (found,) = json.loads(out)["findings"]
+    assert (found["level"], found["exempted"]) == ("off", "moves in May")
+    _, out, _ = run(capsys, *exempting, "-o", "sarif")
+    (log,) = json.loads(out)["runs"]
+    jsonschema.validate(log["results"], SARIF_RESULTS)
+    (result,) = log["results"]
+    assert result["level"] == "note"
+    assert result["suppressions"] == [{"kind": "external", "justification": "moves in May"}]
+    _, out, _ = run(capsys, *exempting, "-o", "github")
+    assert out.startswith("::notice file=bad.yaml,line=10,col=7,title=TFA001 ")
+
+
 # the part of the SARIF 2.1.0 schema that concerns results
 SARIF_RESULTS = {
     "type": "array",

@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from tfadmit_webhook import settings_file
-from tfadmit_webhook.settings import NetworkProfile, Settings
+from tfadmit_webhook.settings import Exemption, NetworkProfile, Settings
 
 ROOT = pathlib.Path(__file__).parents[3]
 
-RULES = ("TFA001", "TFA002")
+RULES = ("TFA001", "TFA002", "TFA008")
 
 
 def faults(text):
@@ -41,6 +41,9 @@ def test_every_setting_can_be_stated():
         networkProfiles:
           - {name: roce, resources: [rdma/roce], attach: roce-net, env: {NCCL_IB_GID_INDEX: "3"}}
         policies: {TFA001: warn, TFA002: off}
+        exemptions:
+          - {rule: TFA001, name: old-*, kind: TrainJob, namespace: a, reason: moves in May}
+          - {rule: TFA002, name: x, kind: null, reason: y}
         server: {threads: 4, maxInFlight: 9, maxBodyBytes: 1048576, keepAliveSeconds: 100,
                  defaultTimeoutSeconds: 3}
         """
@@ -55,6 +58,12 @@ def test_every_setting_can_be_stated():
         ),
     )
     assert settings.policies == {"TFA001": "warn", "TFA002": "off"}
+    assert settings.exemptions == (
+        Exemption(
+            rule="TFA001", name="old-*", kind="TrainJob", namespace="a", reason="moves in May"
+        ),
+        Exemption(rule="TFA002", name="x", reason="y"),
+    )
     assert (settings.server.threads, settings.server.default_timeout_seconds) == (4, 3)
 
 
@@ -179,6 +188,8 @@ def test_the_schema_takes_the_shipped_settings_and_refuses_what_we_refuse():
         {"server": {"threads": 0}},
         {"policies": {"TFA001": "never"}},
         {"networkProfiles": [{"name": "a"}]},
+        {"exemptions": [{"rule": "TFA001", "name": "a"}]},
+        {"exemptions": [{"rule": "TFA001", "name": "a", "reason": " "}]},
     ):
         assert not check.is_valid(wrong), wrong
 
@@ -201,7 +212,9 @@ def test_the_example_of_the_documentation_is_valid():
 def test_a_rule_that_does_not_exist_is_told_with_all_other_faults():
     found = settings_file.load("policies: {TFA001: nope, TFA999: deny}", rules=RULES)
     assert isinstance(found, list)
-    assert [(item.path, "no such rule: use TFA001, TFA002" in item.message) for item in found] == [
+    assert [
+        (item.path, "no such rule: use TFA001, TFA002, TFA008" in item.message) for item in found
+    ] == [
         ("policies.TFA001", False),
         ("policies.TFA999", True),
     ]
@@ -212,3 +225,35 @@ def test_fewer_reviews_in_flight_than_threads_are_refused():
     assert isinstance(found, list)
     assert [item.path for item in found] == ["server.maxInFlight"]
     assert "fewer than the 64 threads" in found[0].message
+
+
+def test_all_faults_of_exemptions_come_at_once_each_with_its_path():
+    found = faults(
+        """
+        exemptions:
+          - {rule: TFA001, name: a}
+          - {rule: TFA999, name: "", reason: " "}
+          - {rule: TFA001, name: a, reason: x, kind: Pod, namespace: ""}
+          - {rule: TFA001, name: a, reason: x, kind: ClusterTrainingRuntime, namespace: b}
+          - {rule: TFA001, name: a, reasons: x, reason: null}
+          - 3
+        """
+    )
+    assert [line.replace(": use TFA001, TFA002, TFA008", "") for line in found] == [
+        "exemptions[0].reason: is missing",
+        "exemptions[1].name: is empty: write the name of the objects, * for all",
+        "exemptions[1].reason: is empty: say why, for those who find the exemption later",
+        "exemptions[1].rule: there is no rule 'TFA999'",
+        (
+            'exemptions[2].kind: is "Pod": use '
+            "'ClusterTrainingRuntime', 'TrainingRuntime' or 'TrainJob'"
+        ),
+        "exemptions[2].namespace: is empty: leave it out to mean all",
+        (
+            "exemptions[3].namespace: a ClusterTrainingRuntime has none, so that nothing is meant: "
+            "leave it out"
+        ),
+        "exemptions[4].reason: is missing",
+        "exemptions[4].reasons: there is no such setting: did you mean reason?",
+        "exemptions[5]: must be a mapping of names to values, not 3",
+    ]

@@ -9,8 +9,9 @@ import importlib
 import pkgutil
 
 from tfadmit_webhook import raw, runtime, trainjob
+from tfadmit_webhook.policy import exempt
 from tfadmit_webhook.policy.rule import Case, Finding, Rule, Subject, Violation
-from tfadmit_webhook.settings import Settings
+from tfadmit_webhook.settings import Level, Settings
 
 __all__ = [
     "Case",
@@ -35,30 +36,42 @@ def rules() -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def judge_runtime(content: raw.JsonObject, *, settings: Settings) -> tuple[Violation, ...]:
-    """Give every violation of a runtime."""
+def judge_runtime(
+    content: raw.JsonObject, *, settings: Settings, namespace: str = ""
+) -> tuple[Violation, ...]:
+    """Give every violation of a runtime, those included that the settings exempt it from.
+
+    `namespace` is for exemptions: where the object will be, if it does not say so itself.
+    """
     jobs = runtime.jobs(content)
-    return _judge(Case(subject="runtime", content=content, settings=settings, jobs=jobs))
+    case = Case(subject="runtime", content=content, settings=settings, jobs=jobs)
+    return _judge(case, namespace=namespace)
 
 
 def judge_trainjob(
-    content: raw.JsonObject, *, on: raw.JsonObject | None, settings: Settings
+    content: raw.JsonObject, *, on: raw.JsonObject | None, settings: Settings, namespace: str = ""
 ) -> tuple[Violation, ...]:
-    """Give every violation of a TrainJob on a runtime, which is None if there is none."""
+    """Give every violation of a TrainJob on a runtime, which is None if there is none.
+
+    As for runtimes, exempted ones are included, and `namespace` is for exemptions.
+    """
     jobs = () if on is None else trainjob.jobs(content, on)
     case = Case(subject="trainjob", content=content, settings=settings, jobs=jobs, on=on)
-    return _judge(case)
+    return _judge(case, namespace=namespace)
 
 
-def _judge(case: Case) -> tuple[Violation, ...]:
+def _judge(case: Case, *, namespace: str) -> tuple[Violation, ...]:
     """Judge by all rules, ordered by path and then by rule; rules that are off are not asked."""
-    violations = [
-        Violation(rule=rule, finding=finding, level="warn" if finding.only_warn else level)
-        for rule in rules()
-        if case.subject in rule.subjects
-        and (level := case.settings.policies.get(rule.id, rule.level)) != "off"
-        for finding in rule.check(case)
-    ]
+    place = raw.text(raw.at(case.content, ("metadata", "namespace"))) or namespace
+    violations: list[Violation] = []
+    for rule in rules():
+        level = case.settings.policies.get(rule.id, rule.level)
+        if case.subject not in rule.subjects or level == "off":
+            continue
+        why = exempt.reason(rule.id, case.content, namespace=place, settings=case.settings)
+        for finding in rule.check(case):
+            actual: Level = "off" if why else "warn" if finding.only_warn else level
+            violations.append(Violation(rule=rule, finding=finding, level=actual, exempted=why))
     return tuple(sorted(violations, key=lambda item: (raw.dotted(item.finding.path), item.rule.id)))
 
 

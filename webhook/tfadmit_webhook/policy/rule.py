@@ -71,6 +71,8 @@ class Violation:
     rule: Rule
     finding: Finding
     level: Level
+    exempted: str = ""
+    """Why the settings leave the object alone; the level is then `off`."""
 
     @property
     def sentence(self) -> str:
