@@ -162,7 +162,7 @@ def _not_judged(request: review.Request) -> Reason | None:
 
 def _judged(violations: tuple[policy.Violation, ...]) -> Decision:
     denied = [violation for violation in violations if violation.level == "deny"]
-    warnings = tuple(item.sentence for item in violations if item.level == "warn")
+    warnings = tuple(item.within(review.MAX_WARNING) for item in violations if item.level == "warn")
     audit = (
         *_named("violations", [item for item in violations if not item.exempted]),
         *_named("exempted", [item for item in violations if item.exempted]),

@@ -7,7 +7,9 @@ kind; patch and patchType come together or not at all.
 """
 
 import base64
+import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +20,10 @@ API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
 _STATUS_REASONS = {403: "Forbidden", 500: "InternalError", 503: "ServiceUnavailable"}
 
-# The API server cuts each warning at 256 characters.
-_MAX_WARNING = 256
+# The API server takes 4,096 characters of warnings with one answer. Beyond, it cuts each at 256 and
+# drops what is still too much, without a word.
+MAX_WARNING = 256
+_MAX_WARNINGS = 4096
 
 
 class UnreadableError(Exception):
@@ -96,10 +100,23 @@ def render(decision: Decision, *, uid: str) -> dict[str, Any]:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(_dump(list(decision.patch))).decode("ascii")
     if decision.warnings:
-        response["warnings"] = [warning[:_MAX_WARNING] for warning in decision.warnings]
+        response["warnings"] = _within_limits(decision.warnings)
     if decision.audit:
         response["auditAnnotations"] = dict(decision.audit)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def _within_limits(warnings: Sequence[str]) -> list[str]:
+    """Cut warnings that are too long, and leave out those that are too many, with a word."""
+    cut = [
+        text if len(text) <= MAX_WARNING else f"{text[: MAX_WARNING - 3]}..." for text in warnings
+    ]
+    if sum(map(len, cut)) <= _MAX_WARNINGS:
+        return cut
+    room = _MAX_WARNINGS - MAX_WARNING  # for the last one
+    ends = itertools.accumulate(map(len, cut))
+    kept = [text for text, end in zip(cut, ends, strict=True) if end <= room]
+    return [*kept, f"... and {len(cut) - len(kept)} more: `tfadmit lint FILE` shows all"]
 
 
 def _load(body: bytes) -> raw.JsonObject:

@@ -91,6 +91,22 @@ def test_a_fault_is_an_answer_with_code_500():
     assert response["status"]["code"] == 500
 
 
+def rendered(*warnings):
+    return review.render(decision.allow(Reason.NOT_OURS, warnings=warnings), uid="u1")["response"][
+        "warnings"
+    ]
+
+
 def test_a_warning_keeps_within_the_api_servers_limit():
-    long = decision.allow(Reason.NOT_OURS, warnings=["x" * 300])
-    assert [len(w) for w in review.render(long, uid="u1")["response"]["warnings"]] == [256]
+    (cut,) = rendered("x" * 300)
+    assert (len(cut), cut[-5:]) == (256, "xx...")
+    assert rendered("x" * 256) == ["x" * 256]
+
+
+def test_warnings_together_keep_within_the_api_servers_limit():
+    full = [f"{number:0256}" for number in range(16)]
+    assert rendered(*full) == full
+    *kept, last = rendered(*full, "one more")
+    assert kept == full[:15]
+    assert last == "... and 2 more: `tfadmit lint FILE` shows all"
+    assert sum(map(len, rendered(*["x" * 300] * 1000))) <= 4096

@@ -240,3 +240,19 @@ def test_a_runtime_with_many_violations_is_told_all_of_them():
     decision = admission.decide("/validate/runtimes", content)
     told = {line.split()[0] for line in (*decision.message.splitlines(), *decision.warnings)}
     assert told == {f"TFA{n:03}" for n in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 17)}
+
+
+def test_a_warning_that_is_too_long_keeps_its_rule_its_path_and_its_fix():
+    content = with_container(image="nvcr.io/nvidia/tensorflow:25.02-tf2-py3")
+    labelled = admission.admit(content, path="/mutate/runtimes")
+    (violation,) = policy.judge_runtime(labelled, settings=Settings())
+    (warning,) = admission.decide("/validate/runtimes", content).warnings
+    assert len(violation.sentence) > 256 >= len(warning)
+    assert warning.startswith("TFA017 spec.template.spec.replicatedJobs[0]")
+    assert warning.endswith("; fix: use an image with Keras 2, or with 3.8 and newer")
+    assert "has Keras 3.0 to 3.4" in warning
+    assert violation.rule.why not in warning
+    assert violation.within(1000) == violation.sentence
+    shortest = violation.within(200)
+    assert shortest.startswith("TFA017 spec.template")
+    assert shortest.endswith("containers[0].image; fix: " + violation.finding.fix)

@@ -81,3 +81,16 @@ class Violation:
         return (
             f"{self.rule.id} {where} {self.finding.what}: {self.rule.why}; fix: {self.finding.fix}"
         )
+
+    def within(self, length: int) -> str:
+        """Give the sentence, without what matters least where it would be longer.
+
+        The rule, the path and the fix come last; if they alone are too long, so is the answer.
+        """
+        where = raw.dotted(self.finding.path)
+        shorter = (
+            self.sentence,
+            f"{self.rule.id} {where} {self.finding.what}; fix: {self.finding.fix}",
+            f"{self.rule.id} {where}; fix: {self.finding.fix}",
+        )
+        return next((text for text in shorter if len(text) <= length), shorter[-1])
