@@ -3,8 +3,9 @@
 Here: the table of commands, exit codes, and nothing that takes time to import: `tfadmit --help`
 answers before a person notices. Each command is a function `main(argv, prog=…) -> int` elsewhere.
 
-Exit codes: 0; 1 something would be refused; 2 the input or the usage is wrong; 130 Ctrl-C; 141 who
-reads the output has gone (as the shell reports it for other programs).
+Exit codes: 0; 1 something would be refused; 2 the input or the usage is wrong; 3 the cluster does
+not answer; 130 Ctrl-C; 141 who reads the output has gone (as the shell reports it for other
+programs).
 """
 
 import importlib
@@ -38,6 +39,12 @@ COMMANDS = (
         name="lint",
         help="judge runtimes in files by the webhook's rules",
         module="tfadmit_client.lint_command",
+        extra="client",
+    ),
+    Command(
+        name="audit",
+        help="judge the objects of a cluster by the webhook's rules",
+        module="tfadmit_client.audit_command",
         extra="client",
     ),
     Command(
@@ -114,7 +121,7 @@ def _run(command: Command, argv: Sequence[str]) -> int:
     except SystemExit as stop:  # argparse has printed the help (0) or the mistake (2)
         return stop.code if isinstance(stop.code, int) else REFUSED
     except fault.ClientError as error:
-        return _fail(f"{prog}: error: {error}")
+        return _fail(f"{prog}: error: {error}", code=error.code)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing.startswith("tfadmit"):
@@ -126,9 +133,9 @@ def _run(command: Command, argv: Sequence[str]) -> int:
     return result
 
 
-def _fail(message: str) -> int:
+def _fail(message: str, *, code: int = REFUSED) -> int:
     print(message, file=sys.stderr)
-    return REFUSED
+    return code
 
 
 def _help() -> str:
