@@ -48,6 +48,12 @@ COMMANDS = (
         extra="client",
     ),
     Command(
+        name="check",
+        help="tell whether a cluster is ready, and what to do if not",
+        module="tfadmit_client.check_command",
+        extra="client",
+    ),
+    Command(
         name="explain",
         help="explain a rule, with examples",
         module="tfadmit_client.explain_command",

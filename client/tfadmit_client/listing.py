@@ -35,6 +35,15 @@ class ReadError(Exception):
     """A kind, or the rest of it, cannot be read; the message says why and what mends it."""
 
 
+class StatusError(ReadError):
+    """The API server refused, with an HTTP status and a sentence of its own."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(f"the API server answered {status}: {said}")
+        self.status = status
+        self.said = said
+
+
 class ExpiredError(ReadError):
     """The page that was asked for is gone (410)."""
 

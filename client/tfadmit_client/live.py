@@ -6,6 +6,7 @@ other commands work without it, and `--help` does not wait for it. Its exception
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ _INSTALL = {
 }
 
 
-def connect(*, kubeconfig: str | None = None, context: str | None = None) -> listing.Reader:
+def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Live":
     """Connect by a kubeconfig, or in a pod by its service account.
 
     Raises:
@@ -72,8 +73,10 @@ class Live:
     def __init__(self, api_client: Any, *, kubectl: str) -> None:  # noqa: ANN401 - the client has no types
         from kubernetes import client  # noqa: PLC0415 - see above
 
+        self._api: Any = client
+        self._client = api_client
         self._custom = client.CustomObjectsApi(api_client)
-        self._address: str = api_client.configuration.host
+        self.address: str = api_client.configuration.host
         self._kubectl = kubectl
 
     def page(
@@ -84,53 +87,90 @@ class Live:
         Raises:
             ReadError: there is none, and why.
         """
+        options = {"limit": limit, **({"_continue": token} if token else {})}
+        where = (kind.group, kind.version)
+        try:
+            if namespace:
+                return self._answer(
+                    self._custom.list_namespaced_custom_object,
+                    *where, namespace, kind.plural, **options,
+                )  # fmt: skip
+            return self._answer(
+                self._custom.list_cluster_custom_object, *where, kind.plural, **options
+            )
+        except listing.StatusError as error:
+            raise self._named(error, kind, namespace=namespace) from error
+
+    def version(self) -> raw.JsonObject:
+        """Ask for the version of the API server."""
+        return self._answer(self._api.VersionApi(self._client).get_code)
+
+    def groups(self) -> raw.JsonObject:
+        """Ask for the API groups."""
+        return self._answer(self._api.ApisApi(self._client).get_api_versions)
+
+    def resources(self, group: str, version: str) -> raw.JsonObject:
+        """Ask for the kinds of a group."""
+        return self._answer(self._custom.get_api_resources, group, version)
+
+    def configuration(self, plural: str) -> raw.JsonObject:
+        """Ask for our webhook configuration of one of the two kinds."""
+        return self._answer(
+            self._custom.get_cluster_custom_object,
+            "admissionregistration.k8s.io", "v1", plural, "tfadmit",
+        )  # fmt: skip
+
+    def tried_pod(self, namespace: str, pod: raw.JsonObject) -> raw.JsonObject:
+        """Create a pod by a dry run: give it as it would be."""
+        create = self._api.CoreV1Api(self._client).create_namespaced_pod
+        return self._answer(create, namespace, pod, dry_run="All")
+
+    def _answer(
+        self, call: Callable[..., Any], *words: object, **options: object
+    ) -> raw.JsonObject:
+        """Send one request.
+
+        Raises:
+            StatusError: it is refused.
+            UnreachableError: nobody answers.
+            ReadError: the answer cannot be read.
+        """
         import urllib3  # noqa: PLC0415 - see above
         from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
 
         try:
             try:
-                data = self._ask(kind, namespace=namespace, limit=limit, token=token)
+                data = _data(call, *words, **options)
             except urllib3.exceptions.ProtocolError:
                 # A kept connection that the other side has just closed.
-                data = self._ask(kind, namespace=namespace, limit=limit, token=token)
+                data = _data(call, *words, **options)
             content = json.loads(data)
         except ApiException as error:
-            raise self._named(error, kind, namespace=namespace) from error
+            raise self._refused(error) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise self._unreachable(_reason(error)) from error
         except (ValueError, RecursionError) as error:
-            raise listing.ReadError(f"the answer of {self._address} is no JSON") from error
+            raise listing.ReadError(f"the answer of {self.address} is no JSON") from error
         if not isinstance(content, dict):
-            raise listing.ReadError(f"the answer of {self._address} is no JSON object")
+            raise listing.ReadError(f"the answer of {self.address} is no JSON object")
         return content
 
-    def _ask(self, kind: listing.Kind, *, namespace: str | None, limit: int, token: str) -> bytes:
-        options: dict[str, Any] = {
-            "limit": limit,
-            "_preload_content": False,
-            "_request_timeout": (_CONNECT_SECONDS, _READ_SECONDS),
-        }
-        if token:
-            options["_continue"] = token
-        where = (kind.group, kind.version)
-        response: Any
-        if namespace:
-            response = self._custom.list_namespaced_custom_object(
-                *where, namespace, kind.plural, **options
-            )
-        else:
-            response = self._custom.list_cluster_custom_object(*where, kind.plural, **options)
-        try:
-            data: bytes = response.read()
-        finally:
-            response.release_conn()
-        return data
-
-    def _named(self, error: Any, kind: listing.Kind, *, namespace: str | None) -> listing.ReadError:  # noqa: ANN401 - the client has no types
+    def _refused(self, error: Any) -> listing.ReadError:  # noqa: ANN401 - the client has no types
+        if not error.status:  # the client's way to tell of TLS
+            return self._unreachable(_line(error.reason))
         said = _said(error)
+        if error.status == 401:
+            return self._unreachable(f"your credentials are not accepted (401): {said}")
+        return listing.StatusError(error.status, said)
+
+    def _named(
+        self, error: listing.StatusError, kind: listing.Kind, *, namespace: str | None
+    ) -> listing.ReadError:
         resource = f"{kind.plural}.{kind.group}"
         if error.status == 410:
-            return listing.ExpiredError(f"the list changed too often while it was read: {said}")
+            return listing.ExpiredError(
+                f"the list changed too often while it was read: {error.said}"
+            )
         if error.status == 404:
             install = _INSTALL.get(kind.group, "install it")
             return listing.ReadError(
@@ -142,19 +182,29 @@ class Live:
             where = f"in namespace {namespace}" if namespace else "in the whole cluster"
             return listing.ReadError(
                 f"you may not list {resource} {where} (403): {role} with the verb list on it, "
-                f"bound to you, grants that: {said}"
+                f"bound to you, grants that: {error.said}"
             )
-        if error.status == 401:
-            return self._unreachable(f"your credentials are not accepted (401): {said}")
-        if not error.status:  # the client's way to tell of TLS
-            return self._unreachable(_line(error.reason))
-        return listing.ReadError(f"the API server answered {error.status}: {said}")
+        return error
 
     def _unreachable(self, reason: str) -> listing.UnreachableError:
         return listing.UnreachableError(
-            f"{self._address}: {reason}; does `{self._kubectl} version` work? If not: is it the "
+            f"{self.address}: {reason}; does `{self._kubectl} version` work? If not: is it the "
             "right kubeconfig and context, is the cluster up, is a VPN or proxy needed?"
         )
+
+
+def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
+    response = call(
+        *words,
+        **options,
+        _preload_content=False,
+        _request_timeout=(_CONNECT_SECONDS, _READ_SECONDS),
+    )
+    try:
+        data: bytes = response.read()
+    finally:
+        response.release_conn()
+    return data
 
 
 def _reason(error: Exception) -> str:

@@ -148,7 +148,8 @@ def test_help_loads_nothing_heavy():
 
 def test_preview_needs_neither_flask_nor_kubernetes():
     code = (
-        "import sys; from tfadmit_client import preview_command, demo_command, audit_command; "
+        "import sys; from tfadmit_client import preview_command, demo_command, lint_command; "
+        "from tfadmit_client import audit_command, check_command; "
         "print([name for name in ('flask', 'aiohttp', 'pydantic', 'kubernetes', 'cryptography') "
         "if name in sys.modules])"
     )

@@ -1,0 +1,162 @@
+"""The command `tfadmit check` over a fake cluster: each thing that may be wrong, and exit codes."""
+
+import base64
+import datetime as dt
+
+import pytest
+
+from tfadmit_certs import issue
+from tfadmit_client import check_command, fault, listing
+
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
+DAY = dt.timedelta(days=1)
+GOOD = "CA good for 365 days"
+GONE = listing.StatusError(404, "not found")
+FORBIDDEN = listing.StatusError(403, "forbidden")
+HOOKS = {
+    "mutatingwebhookconfigurations": {"pods.tfadmit.dev": "Fail", "runtimes.tfadmit.dev": "Fail"},
+    "validatingwebhookconfigurations": {
+        "runtimes.validate.tfadmit.dev": "Fail",
+        "trainjobs.validate.tfadmit.dev": "Ignore",
+    },
+}
+TRAINER = "ClusterTrainingRuntime, TrainingRuntime, TrainJob"
+KINDS = {
+    "trainer.kubeflow.org": TRAINER.split(", "),
+    "jobset.x-k8s.io": ["JobSet"],
+}
+
+
+def make_bundle(days=365):
+    pair = issue.issue_ca(now=NOW, entropy=issue.system_entropy(), lifetime=days * DAY)
+    return base64.b64encode(pair.certificate).decode()
+
+
+class Cluster:
+    """A cluster in order, but for the answers that a test replaces; exceptions are raised."""
+
+    def __init__(self, **answers):
+        self.bundle = answers.pop("bundle", None) or make_bundle()
+        self.policy = answers.pop("policy", None)
+        self.answers = answers
+
+    def _give(self, name, default):
+        answer = self.answers.get(name, default)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def page(self, kind, *, namespace, limit, token):
+        return self._give(kind.name, {"items": []})
+
+    def version(self):
+        return self._give("version", {"gitVersion": "v1.36.0"})
+
+    def groups(self):
+        return self._give("groups", {"groups": [{"name": "kueue.x-k8s.io"}]})
+
+    def resources(self, group, version):
+        served = {"resources": [{"kind": kind} for kind in KINDS[group]]}
+        return self._give(group.partition(".")[0], served)
+
+    def configuration(self, plural):
+        hooks = [
+            {
+                "name": name,
+                "failurePolicy": self.policy or policy,
+                "clientConfig": {"caBundle": self.bundle},
+            }
+            for name, policy in HOOKS[plural].items()
+        ]
+        return self._give(plural, {"webhooks": hooks})
+
+    def tried_pod(self, namespace, pod):
+        env = [{"name": "TF_TASK_INDEX", "value": "0"}]
+        return self._give("pod", {"spec": {"containers": [{"name": "node", "env": env}]}})
+
+
+def run(capsys, cluster, *, at=NOW):
+    code = check_command.main([], connect=lambda **_: cluster, clock=at.timestamp)
+    return code, capsys.readouterr().out
+
+
+def test_a_cluster_in_order(capsys):
+    code, out = run(capsys, Cluster())
+    assert (code, out.splitlines()) == (
+        0,
+        [
+            "ok    the API server answers, v1.36.0",
+            f"ok    trainer.kubeflow.org/v1alpha1 serves {TRAINER}",
+            "ok    jobset.x-k8s.io/v1alpha2 serves JobSet",
+            "ok    webhook pods.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
+            "ok    webhook runtimes.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
+            "ok    webhook runtimes.validate.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
+            f"ok    webhook trainjobs.validate.tfadmit.dev: failurePolicy Ignore, {GOOD}",
+            "ok    the webhook is called for pods in namespace default (dry run)",
+            "ok    objects judged: 0, violations: 0, warnings: 0",
+            "note  Volcano is not installed (optional)",
+            "note  Kueue is installed",
+        ],
+    )
+
+
+REFUSED = listing.StatusError(500, 'failed calling webhook "pods.tfadmit.dev": refused')
+BAD = {
+    "metadata": {"name": "bad", "labels": {"trainer.kubeflow.org/framework": "tensorflow"}},
+    "spec": {"template": {"spec": {}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({"trainer": GONE}, "trainer.kubeflow.org/v1alpha1 is not served; install Kubeflow"),
+        ({"trainer": {}}, "does not serve ClusterTrainingRuntime, TrainingRuntime, TrainJob; "),
+        ({"jobset": {"resources": None}}, "jobset.x-k8s.io/v1alpha2 does not serve JobSet; "),
+        ({"mutatingwebhookconfigurations": GONE}, "there is no MutatingWebhookConfiguration tf"),
+        ({"validatingwebhookconfigurations": {}}, "has no webhook runtimes.validate.tfadmit.dev;"),
+        (
+            {"mutatingwebhookconfigurations": {"webhooks": [{"name": "pods.tfadmit.dev"}]}},
+            "webhook pods.tfadmit.dev has no caBundle; step 4 of deploy/README.md patches it in",
+        ),
+        ({"bundle": "%"}, "its caBundle is of no use: it is no PEM in base64"),
+        ({"bundle": base64.b64encode(b"x").decode()}, "its caBundle is of no use: it is no PEM"),
+        ({"pod": {"spec": {"containers": [None]}}}, "get no cluster: the webhook is not called"),
+        ({"pod": REFUSED}, "TensorFlow pods in namespace default are refused: failed calling"),
+        ({"TrainingRuntime": {"items": [BAD]}}, "objects judged: 1, violations: "),
+    ],
+)
+def test_what_will_fail(capsys, answers, expected):
+    code, out = run(capsys, Cluster(**answers))
+    assert code == 1
+    assert any(line.startswith("fail") and expected in line for line in out.splitlines()), out
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({"jobset": FORBIDDEN}, "jobset.x-k8s.io/v1alpha2 is unknown: "),
+        ({"mutatingwebhookconfigurations": FORBIDDEN}, "the right is get on mutatingwebhookconf"),
+        ({"policy": "Ignore"}, "webhook pods.tfadmit.dev has failurePolicy Ignore; Fail is what"),
+        ({"bundle": make_bundle(20)}, "the CA in its caBundle expires in 20 days; "),
+        ({"pod": FORBIDDEN}, "whether the webhook is called is unknown, a dry run ended: forb"),
+        ({"JobSet": FORBIDDEN}, "JobSets are not (all) judged: the API server answered 403"),
+    ],
+)
+def test_what_should_be_seen_to_or_cannot_be_known(capsys, answers, expected):
+    code, out = run(capsys, Cluster(**answers))
+    assert code == 0
+    assert any(line.startswith("warn") and expected in line for line in out.splitlines()), out
+
+
+def test_an_expired_ca_will_fail(capsys):
+    code, out = run(capsys, Cluster(), at=NOW + 366 * DAY)
+    assert code == 1
+    assert "fail  webhook pods.tfadmit.dev: the CA in its caBundle has expired; " in out
+
+
+@pytest.mark.parametrize("error", [listing.UnreachableError("refused"), GONE])
+def test_nobody_answers(capsys, error):
+    with pytest.raises(fault.ClusterError) as caught:
+        run(capsys, Cluster(version=error))
+    assert caught.value.code == 3
