@@ -65,6 +65,31 @@ def test_a_peer_that_never_comes(start):
     assert "REPLICAS" not in task.text
 
 
+def test_a_name_that_does_not_resolve(start):
+    """No word of the name that is wrong, and no end; ours names it before TensorFlow starts."""
+    one, _ = loopback_pods.workers(2)
+    config = json.loads(one["TF_CONFIG"])
+    config["cluster"]["worker"][1] = "nobody.invalid:12345"
+    task = start("plain-0", PAIR, env={"TF_CONFIG": json.dumps(config)})
+    time.sleep(12)
+    assert task.code is None
+    assert "nobody.invalid" not in task.text
+
+
+def test_a_worker_that_is_started_again_alone_is_another_incarnation(start):
+    """While the other is outside of a step: it is told, and the one that came back never joins."""
+    one, two = loopback_pods.workers(2)
+    first = start("plain-0", PAIR, env={**one, "IDLE": "0", "IDLE_SECONDS": "15"})
+    second = start("plain-1", PAIR, env={**two, "IDLE": "1", "IDLE_SECONDS": "60"})
+    second.says("SUM 2")
+    second.send(signal.SIGKILL)
+    again = start("plain-1-again", PAIR, env=two)
+    assert first.wait(timeout=90) == 1
+    assert "different incarnation" in first.text
+    assert "SUM" not in again.text
+    again.end()
+
+
 def test_a_worker_is_killed(start):
     one, two = pair(start, FOREVER="1")
     two.says("SUM 2 after")
