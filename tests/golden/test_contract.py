@@ -47,6 +47,7 @@ def test_the_labels_and_annotations_are_these():
     } == {
         "FRAMEWORK_LABEL": "trainer.kubeflow.org/framework",
         "ROLE_LABEL": "tfadmit.dev/role",
+        "NUM_WORKERS_LABEL": "tfadmit.dev/num-workers",
         "INJECT_ANNOTATION": "tfadmit.dev/inject",
         "CONTAINERS_ANNOTATION": "tfadmit.dev/containers",
         "PORT_ANNOTATION": "tfadmit.dev/port",

@@ -29,6 +29,9 @@ FRAMEWORK_LABEL: Final = "trainer.kubeflow.org/framework"
 FRAMEWORK: Final = "tensorflow"
 # The role of a replicated job's pods. Users set it on a pod template; the pod webhook reads it.
 ROLE_LABEL: Final = "tfadmit.dev/role"
+# The number of workers, for a pod that the webhook did not see. Users set it on a pod template; the
+# library reads it by the downward API.
+NUM_WORKERS_LABEL: Final = "tfadmit.dev/num-workers"
 # "false" leaves a pod as it is. Users set it; the pod webhook reads it.
 INJECT_ANNOTATION: Final = "tfadmit.dev/inject"
 # Names of the containers that get the environment, separated by commas. Users set it.
@@ -45,7 +48,7 @@ CLUSTER_ANNOTATION: Final = "tfadmit.dev/cluster"
 # What was decided. The pod webhook writes it; people and the command line read it. Not for users.
 STATUS_ANNOTATION: Final = "tfadmit.dev/status"
 PREFIX: Final = "tfadmit.dev/"
-OWN_LABELS: Final = (ROLE_LABEL,)
+OWN_LABELS: Final = (ROLE_LABEL, NUM_WORKERS_LABEL)
 OWN_ANNOTATIONS: Final = (
     INJECT_ANNOTATION,
     CONTAINERS_ANNOTATION,

@@ -45,7 +45,7 @@ _LABELS: Final = {
     REPLICAS_ENV: "jobset.sigs.k8s.io/replicatedjob-replicas",
     JOB_INDEX_ENV: contract.JOB_INDEX_LABEL,
     COMPLETION_INDEX_ENV: contract.COMPLETION_INDEX_ANNOTATION,
-    contract.NUM_WORKERS_ENV: "tfadmit.dev/num-workers",
+    contract.NUM_WORKERS_ENV: contract.NUM_WORKERS_LABEL,
 }
 _NAMESPACE_FILE: Final = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 # `key="value"`, the value escaped as Go writes strings; labels hold nothing that needs it.
