@@ -48,6 +48,12 @@ def tfadmit_run(log):
     return run_it
 
 
+def _as_in_a_container():
+    """No signal is ignored; a shell lets what it starts in the background ignore SIGINT."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def started(log):
     """Starts one in the background, and ends it whatever happens."""
@@ -57,7 +63,8 @@ def started(log):
         env = {**CLEAN, "TFADMIT_TERMINATION_LOG": str(log), **(environ or {})}
         process = subprocess.Popen(
             command(*arguments),
-            env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+            env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            **{"preexec_fn": _as_in_a_container, **options},
         )  # fmt: skip
         processes.append(process)
         return process
@@ -246,6 +253,16 @@ def test_a_signal_ends_the_waiting_with_the_code_of_a_shell(started, number, cod
     assert process.returncode == code
     assert f"ended by {signal.Signals(number).name} while starting" in err
     assert "Traceback" not in err
+
+
+def test_a_signal_that_is_ignored_stays_ignored(started):
+    """As under nohup."""
+    process = started("--", "true", environ={**NOBODY, "TFADMIT_BARRIER_TIMEOUT": "2"},
+                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))  # fmt: skip
+    assert "this is worker 1" in process.stderr.readline()
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 75, err
 
 
 def namespaces():
