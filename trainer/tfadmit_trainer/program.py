@@ -29,13 +29,16 @@ def become(command: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     Raises:
         CommandError: it cannot be executed.
     """
-    for name in _IGNORED_BY_PYTHON:
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    numbers = [getattr(signal, name) for name in _IGNORED_BY_PYTHON]
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
     try:
         os.execvpe(command[0], list(command), dict(env))  # noqa: S606 - no shell is what we want
     except (OSError, ValueError) as error:
+        # This process goes on, and has yet to write why.
+        for number, handler in before.items():
+            signal.signal(number, handler)
         raise _error(command[0], error, path=env.get("PATH")) from error
 
 

@@ -208,6 +208,8 @@ def test_a_directory_is_no_command(tfadmit_run, tmp_path):
 def test_an_environment_that_is_too_big_is_explained():
     with pytest.raises(CommandError, match="over 128 KiB") as caught:
         program.become(["true"], {**CLEAN, "BIG": "x" * 131_072})
+    # the process that goes on writes as before
+    assert signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
     assert caught.value.exit_code == 126
 
 
