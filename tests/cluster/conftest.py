@@ -26,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in ours:
         item.add_marker(pytest.mark.cluster)
         _time_only_the_test(item)
-    items.sort(key=lambda item: item in ours)
+    # Those on a cluster without tfadmit come first: once installed, it stays for the session.
+    items.sort(key=lambda item: (item in ours, "tfadmit" in getattr(item, "fixturenames", ())))
 
 
 def _time_only_the_test(item: pytest.Item) -> None:
