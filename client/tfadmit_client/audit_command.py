@@ -70,7 +70,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     add("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, then the pod's")
     add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
-    add("--settings", metavar="FILE", help="the webhook's settings (default: its defaults)")
+    settings_option.add(parser)
     add("-o", "--output", choices=tuple(audit_output.WRITERS), default="text", help="default: text")
     return parser
 

@@ -51,6 +51,6 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         default="default",
         help="namespace of objects that name none (default: default)",
     )
-    add("--settings", metavar="FILE", help="the webhook's settings (default: its defaults)")
+    settings_option.add(parser)
     add("-o", "--output", choices=tuple(lint_output.WRITERS), default="text", help="default: text")
     return parser

@@ -71,7 +71,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         default="default",
         help="namespace of objects that name none (default: default)",
     )
-    add("--settings", metavar="FILE", help="the webhook's settings (default: its defaults)")
+    settings_option.add(parser)
     add("-o", "--output", choices=("table", "yaml", "json"), default="table", help="default: table")
     add("--all", action="store_true", help="show every pod of big groups in the table")
     return parser

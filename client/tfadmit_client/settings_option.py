@@ -1,10 +1,18 @@
 """The option `--settings` of the commands that judge: the webhook's settings, or the defaults."""
 
+import argparse
 from pathlib import Path
 
 from tfadmit_client import fault
 from tfadmit_webhook import policy
 from tfadmit_webhook.settings import Settings
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the option."""
+    parser.add_argument(
+        "--settings", metavar="FILE", help="the webhook's settings (default: its defaults)"
+    )
 
 
 def load(path: str | None) -> Settings:
