@@ -5,6 +5,7 @@ The current time is an argument. No I/O.
 """
 
 import base64
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
@@ -24,13 +25,22 @@ SigningKey = (
     | ed25519.Ed25519PrivateKey
     | ed448.Ed448PrivateKey
 )
+# The name for modules that pass certificates on and must not know the library.
+Certificate = x509.Certificate
 
+_BLOCK = re.compile(
+    rb"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----", flags=re.MULTILINE
+)
 
 _Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
 class BundleError(fault.CertsError):
     """PEM that cannot be read, or a key that does not belong to its certificate."""
+
+
+class EncryptedKeyError(BundleError):
+    """A private key under a password, which only a person can have made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +72,17 @@ def parse(pem: bytes, *, where: str = "the certificate") -> tuple[x509.Certifica
         raise BundleError(message) from error
 
 
+def parse_readable(pem: bytes) -> tuple[x509.Certificate, ...]:
+    """Every certificate in `pem` that can be read, each once; what cannot be read is left out."""
+    found: dict[x509.Certificate, None] = {}
+    for block in _BLOCK.findall(pem):
+        try:
+            found[x509.load_pem_x509_certificate(block)] = None
+        except ValueError:
+            continue
+    return tuple(found)
+
+
 def render(certificates: Iterable[x509.Certificate]) -> bytes:
     """The certificates as one PEM bundle, in the given order."""
     return b"".join(c.public_bytes(serialization.Encoding.PEM) for c in certificates)
@@ -73,7 +94,7 @@ def parse_key(pem: bytes, *, where: str = "the key") -> SigningKey:
         key = serialization.load_pem_private_key(pem, password=None)
     except TypeError as error:
         message = f"{where} is encrypted. Decrypt it first: openssl pkey -in FILE -out FILE"
-        raise BundleError(message) from error
+        raise EncryptedKeyError(message) from error
     except (ValueError, UnsupportedAlgorithm) as error:
         message = f"{where} holds no readable PEM private key ({_first_sentence(error)})"
         raise BundleError(message) from error
@@ -109,6 +130,24 @@ def signer(
         if _public(candidate) == wanted:
             return candidate
     raise BundleError(f"{key} does not belong to {certificate}")
+
+
+def fingerprint(certificate: x509.Certificate) -> str:
+    """The SHA-256 of the certificate, in hexadecimal: the same for the same bytes only."""
+    return certificate.fingerprint(hashes.SHA256()).hex()
+
+
+def is_issuer(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    """Did the key of `authority` sign `certificate`, under its name?"""
+    return _issued(authority, certificate)
+
+
+def is_authority(certificate: x509.Certificate) -> bool:
+    """Is this the certificate of a CA, whatever the date?"""
+    try:
+        return _is_ca(certificate)
+    except BundleError:
+        return False
 
 
 def describe(certificate: x509.Certificate) -> Facts:

@@ -1,7 +1,7 @@
 """Make certificates: a CA, and a leaf for the names that a server answers to.
 
 Here: values in, PEM values out. Not here: judging existing certificates (`bundle`), files
-(`files`), when to renew (a later `plan`). Time, keys and serial numbers come from the caller, so
+(`files`), when to renew (`plan`). Time, keys and serial numbers come from the caller, so
 the same call makes the same certificate, up to the random number inside an ECDSA signature. No I/O.
 """
 
@@ -65,14 +65,19 @@ def system_entropy() -> Entropy:
 
 
 def issue_ca(
-    *, now: datetime, entropy: Entropy, lifetime: timedelta = CA_LIFETIME, label: str = "tfadmit CA"
+    *,
+    now: datetime,
+    entropy: Entropy,
+    lifetime: timedelta = CA_LIFETIME,
+    label: str = "tfadmit CA",
+    skew: timedelta = CLOCK_SKEW,
 ) -> bundle.Pair:
     """A new self-signed CA that signs leaves and no further CAs.
 
     The serial stands in its name: during a rotation two CAs are trusted at once, and clients that
-    look an issuer up by name must not take one for the other.
+    look an issuer up by name must not take one for the other. `skew` is how far it is backdated.
     """
-    start, end = _window(now=now, lifetime=lifetime)
+    start, end = _window(now=now, lifetime=lifetime, skew=skew)
     key, serial = entropy.new_key(), _checked_serial(entropy.new_serial())
     name = _name(f"{label} {serial & (2**64 - 1):016x}")
     builder = (
@@ -96,6 +101,7 @@ def issue_leaf(
     now: datetime,
     entropy: Entropy,
     lifetime: timedelta = LEAF_LIFETIME,
+    skew: timedelta = CLOCK_SKEW,
 ) -> bundle.Pair:
     """A server certificate for `names`, signed by `ca`, with a key of its own.
 
@@ -110,7 +116,7 @@ def issue_leaf(
     authority = bundle.signer(ca)
     if problems := bundle.authority_problems(authority, now=now):
         raise IssueError("; ".join(problems))
-    start, end = _window(now=now, lifetime=lifetime)
+    start, end = _window(now=now, lifetime=lifetime, skew=skew)
     key = entropy.new_key()
     builder = (
         x509.CertificateBuilder(subject_name=_leaf_name(names), issuer_name=authority.subject)
@@ -131,14 +137,16 @@ def issue_leaf(
     return _signed(builder, key=key, signing_key=bundle.parse_key(ca.key))
 
 
-def _window(*, now: datetime, lifetime: timedelta) -> tuple[datetime, datetime]:
+def _window(
+    *, now: datetime, lifetime: timedelta, skew: timedelta
+) -> tuple[datetime, datetime]:
     """First and last moment of validity, in whole seconds because X.509 knows no fractions."""
     if now.tzinfo is None:
         raise ValueError("`now` must carry a time zone: use datetime.now(timezone.utc)")
     if lifetime < timedelta(seconds=1):
         raise ValueError("`lifetime` must be at least a second")
     second = now.astimezone(timezone.utc).replace(microsecond=0)
-    return second - CLOCK_SKEW, second + lifetime
+    return second - skew, second + lifetime
 
 
 def _checked_serial(serial: int) -> int:

@@ -86,7 +86,7 @@ def _noting(problems: list[str], *, what: str) -> Iterator[None]:
 
 def _dns_name(value: str) -> str:
     """Normalise one DNS name; ValueError says what is wrong with it."""
-    if _is_ip(value):
+    if is_ip(value):
         raise ValueError("this is an IP address: give it as one (--ip)")
     # A final dot is right in a zone file; X.509 (RFC 5280 §4.2.1.6) and SNI have none.
     name = _to_ascii(value.removesuffix("."))
@@ -149,7 +149,8 @@ def _ip_address(value: str) -> IPAddress:
     return address
 
 
-def _is_ip(value: str) -> bool:
+def is_ip(value: str) -> bool:
+    """Is it an IP address, in the form that `check` takes?"""
     try:
         ipaddress.ip_address(value)
     except ValueError:

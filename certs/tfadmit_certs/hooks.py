@@ -1,0 +1,110 @@
+"""Webhook configurations as the certificates see them: which webhooks are ours, what they trust.
+
+Here: a configuration's object to `Configuration`, and the body of the server-side apply that sets
+caBundle and nothing else. Not here: talking to the API server (`secret`). No I/O.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from tfadmit_certs import bundle
+
+Kind = Literal["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
+KINDS: Final[tuple[Kind, ...]] = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+API_VERSION = "admissionregistration.k8s.io/v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """Where our server is called: webhooks that name another one are left alone."""
+
+    namespace: str
+    service: str
+    url: str = ""
+    """The start of a URL, for a server outside of the cluster; empty when there is none."""
+
+    def is_called_by(self, client_config: Mapping[str, Any]) -> bool:
+        """Does a webhook with this clientConfig call our server?"""
+        service = _mapping(client_config.get("service"))
+        if service:
+            return (service.get("namespace"), service.get("name")) == (self.namespace, self.service)
+        url = client_config.get("url")
+        if not self.url or not isinstance(url, str):
+            return False
+        # A whole path segment, or https://host:80 would take in https://host:8080.
+        return url == self.url or url.startswith(self.url.rstrip("/") + "/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hook:
+    """A webhook of ours; `trusts` is its caBundle, None when it has none."""
+
+    name: str
+    trusts: bytes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A configuration that exists, with those of its webhooks that call our server."""
+
+    kind: Kind
+    name: str
+    uid: str
+    version: str
+    hooks: tuple[Hook, ...]
+
+    def lacks(self, pem: bytes) -> tuple[Hook, ...]:
+        """The webhooks whose caBundle is not exactly this."""
+        return tuple(hook for hook in self.hooks if hook.trusts != pem)
+
+
+def read(item: Mapping[str, Any], *, kind: Kind, server: Server) -> Configuration:
+    """A configuration out of the API server's object."""
+    metadata = _mapping(item.get("metadata"))
+    webhooks = item.get("webhooks")
+    return Configuration(
+        kind=kind,
+        name=str(metadata.get("name", "")),
+        uid=str(metadata.get("uid", "")),
+        version=str(metadata.get("resourceVersion", "")),
+        hooks=tuple(
+            Hook(name=str(entry.get("name", "")), trusts=_decoded(client.get("caBundle")))
+            for entry in (webhooks if isinstance(webhooks, list) else ())
+            if server.is_called_by(client := _mapping(entry.get("clientConfig")))
+        ),
+    )
+
+
+def apply_body(configuration: Configuration, *, pem: bytes) -> dict[str, Any]:
+    """The body of a server-side apply that sets the caBundle of our webhooks and owns only that.
+
+    It names the version and the uid that were read. Otherwise an apply would create what somebody
+    has just deleted, the configuration or a webhook in it.
+    """
+    trust = {"caBundle": bundle.ca_bundle(pem)}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": configuration.kind,
+        "metadata": {
+            "name": configuration.name,
+            "uid": configuration.uid,
+            "resourceVersion": configuration.version,
+        },
+        "webhooks": [{"name": hook.name, "clientConfig": trust} for hook in configuration.hooks],
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _decoded(value: object) -> bytes | None:
+    if not isinstance(value, str) or not value:
+        return None
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error:
+        return None
