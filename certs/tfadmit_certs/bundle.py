@@ -5,6 +5,7 @@ The current time is an argument. No I/O.
 """
 
 import base64
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -76,10 +77,8 @@ def parse_readable(pem: bytes) -> tuple[x509.Certificate, ...]:
     """Every certificate in `pem` that can be read, each once; what cannot be read is left out."""
     found: dict[x509.Certificate, None] = {}
     for block in _BLOCK.findall(pem):
-        try:
+        with contextlib.suppress(ValueError):
             found[x509.load_pem_x509_certificate(block)] = None
-        except ValueError:
-            continue
     return tuple(found)
 
 

@@ -1,30 +1,28 @@
-"""The command `tfadmit certs`: arguments in, files and a summary out.
+"""The command `tfadmit certs`: finds a subcommand, runs it, turns what went wrong into a sentence.
 
-Here: argparse, the clock, printing, exit codes. Not here: anything that another program would want
-to call (`files` and below), nor what the summary says (`report`). I/O: standard output and error.
+Here: the list of subcommands, the clock, exit codes. Not here: what they do (`…_command`). I/O:
+standard error.
+
+Exit codes: 0; 1 something is wrong with the certificates of a cluster; 2 wrong usage and refusals;
+3 the cluster does not answer.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
-from pathlib import Path
+from datetime import datetime, timezone
 
-from tfadmit_certs import fault, san
+from tfadmit_certs import (
+    fault,
+    inject_command,
+    issue_command,
+    rotate_command,
+    run_command,
+    status_command,
+)
 
 OK, REFUSED = 0, 2
-# A century: far above any sensible lifetime, far below the year 9999, where dates end.
-_MAX_DAYS = 36_500
-_MISSING = "the library 'cryptography' is not installed.\n  pip install 'tfadmit[certs]'"
-
-_EPILOG = """\
-examples:
-  %(prog)s --dns tfadmit-webhook.tfadmit-system.svc --out certs
-  %(prog)s --dns localhost --ip 127.0.0.1 ::1 --out certs --days 30
-
-The directory gets ca.crt, ca.key, tls.crt and tls.key, as in a Kubernetes Secret.
-Run it again to renew: the CA in the directory signs the new certificate.
-"""
+_NEEDED = frozenset(("cryptography", "kubernetes", "prometheus_client", "yaml", "urllib3"))
 
 
 def _utc_now() -> datetime:
@@ -36,97 +34,60 @@ def main(
     *,
     prog: str = "tfadmit certs",
     clock: Callable[[], datetime] = _utc_now,
+    host: run_command.Host | None = None,
 ) -> int:
-    """Run one command; the result is the exit code: 0, or 2 for wrong usage and refusals."""
+    """Run one command; the result is the exit code.
+
+    `host` is what a long run needs from elsewhere; without it there is no `run`.
+    """
     try:
-        arguments = _parser(prog).parse_args(argv)
+        arguments = _parser(prog, runs=host is not None).parse_args(argv)
     except SystemExit as stop:  # argparse has printed the help (0) or the mistake (2)
         return stop.code if isinstance(stop.code, int) else REFUSED
     try:
-        return _issue(arguments, now=clock())
+        return _execute(arguments, clock=clock, host=host)
     except fault.CertsError as error:
-        message = str(error)
+        code, message = error.code, str(error)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "cryptography":
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _NEEDED:
             raise
-        message = _MISSING
+        code, message = REFUSED, _not_installed(missing)
     print(f"{prog} {arguments.command}: error: {message}", file=sys.stderr)
-    return REFUSED
+    return code
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
+def _parser(prog: str, *, runs: bool) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog, description="Certificates for the tfadmit webhook, without openssl."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    command = commands.add_parser(
-        "issue",
-        help="issue a CA and a server certificate into a directory",
-        description="Issue a server certificate, and the CA that signs it, into a directory.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _add_options(command)
+    status_command.add(commands)
+    rotate_command.add(commands)
+    inject_command.add(commands)
+    issue_command.add(commands)
+    if runs:
+        run_command.add(commands)
     return parser
 
 
-def _add_options(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add(
-        "--dns",
-        metavar="NAME",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="DNS names of the server; repeatable",
-    )
-    add(
-        "--ip",
-        metavar="ADDR",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="IP addresses of the server; repeatable",
-    )
-    add("--out", metavar="DIR", type=Path, required=True, help="directory, made when missing")
-    add(
-        "--days",
-        metavar="N",
-        type=_days,
-        default=timedelta(days=365),
-        help="days that the certificate is valid (default: 365)",
-    )
-    add(
-        "--ca-days",
-        metavar="N",
-        type=_days,
-        default=timedelta(days=3650),
-        help="days that a new CA is valid (default: 3650)",
-    )
-    add("--force", action="store_true", help="make a new CA even where one is, overwriting its key")
-    add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
+def _execute(
+    arguments: argparse.Namespace,
+    *,
+    clock: Callable[[], datetime],
+    host: run_command.Host | None,
+) -> int:
+    if arguments.command == "run" and host:
+        return run_command.execute(arguments, host=host)
+    if arguments.command == "rotate":
+        return rotate_command.execute(arguments, clock=clock)
+    now = clock()
+    if arguments.command == "issue":
+        return issue_command.execute(arguments, now=now)
+    if arguments.command == "inject":
+        return inject_command.execute(arguments, now=now)
+    return status_command.execute(arguments, now=now)
 
 
-def _days(text: str) -> timedelta:
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= _MAX_DAYS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to {_MAX_DAYS}")
-    return timedelta(days=int(text))
-
-
-def _issue(arguments: argparse.Namespace, *, now: datetime) -> int:
-    if not arguments.dns and not arguments.ip:
-        raise san.NamesError("a certificate needs a name.\n  add --dns NAME, --ip ADDR or both")
-    names = san.check(dns=arguments.dns, ips=arguments.ip)
-    # Here and not above, because they load cryptography and `--help` must not wait for it.
-    from tfadmit_certs import files, issue, report  # noqa: PLC0415
-
-    delivery = files.fulfil(
-        files.Order(names=names, lifetime=arguments.days, ca_lifetime=arguments.ca_days),
-        directory=arguments.out,
-        now=now,
-        entropy=issue.system_entropy(),
-        force=arguments.force,
-    )
-    render = report.as_json if arguments.output == "json" else report.as_text
-    print(render(delivery))
-    return OK
+def _not_installed(missing: str) -> str:
+    return f"the library {missing!r} is not installed.\n  pip install 'tfadmit[certs]'"

@@ -4,6 +4,11 @@ Here: what every layer raises for a mistake that a person can mend. Not here: mi
 which is a plain ValueError. No I/O.
 """
 
+from typing import ClassVar
+
 
 class CertsError(Exception):
     """A refusal whose text is meant for people: what, where, why, and what mends it."""
+
+    code: ClassVar[int] = 2
+    """The exit code of a command that ends by it."""

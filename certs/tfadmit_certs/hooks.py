@@ -11,31 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from tfadmit_certs import bundle
+from tfadmit_certs.names import Names
 
 Kind = Literal["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 KINDS: Final[tuple[Kind, ...]] = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 API_VERSION = "admissionregistration.k8s.io/v1"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Server:
-    """Where our server is called: webhooks that name another one are left alone."""
-
-    namespace: str
-    service: str
-    url: str = ""
-    """The start of a URL, for a server outside of the cluster; empty when there is none."""
-
-    def is_called_by(self, client_config: Mapping[str, Any]) -> bool:
-        """Does a webhook with this clientConfig call our server?"""
-        service = _mapping(client_config.get("service"))
-        if service:
-            return (service.get("namespace"), service.get("name")) == (self.namespace, self.service)
-        url = client_config.get("url")
-        if not self.url or not isinstance(url, str):
-            return False
-        # A whole path segment, or https://host:80 would take in https://host:8080.
-        return url == self.url or url.startswith(self.url.rstrip("/") + "/")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +41,7 @@ class Configuration:
         return tuple(hook for hook in self.hooks if hook.trusts != pem)
 
 
-def read(item: Mapping[str, Any], *, kind: Kind, server: Server) -> Configuration:
+def read(item: Mapping[str, Any], *, kind: Kind, names: Names) -> Configuration:
     """A configuration out of the API server's object."""
     metadata = _mapping(item.get("metadata"))
     webhooks = item.get("webhooks")
@@ -73,7 +53,7 @@ def read(item: Mapping[str, Any], *, kind: Kind, server: Server) -> Configuratio
         hooks=tuple(
             Hook(name=str(entry.get("name", "")), trusts=_decoded(client.get("caBundle")))
             for entry in (webhooks if isinstance(webhooks, list) else ())
-            if server.is_called_by(client := _mapping(entry.get("clientConfig")))
+            if names.are_called_by(client := _mapping(entry.get("clientConfig")))
         ),
     )
 

@@ -137,9 +137,7 @@ def issue_leaf(
     return _signed(builder, key=key, signing_key=bundle.parse_key(ca.key))
 
 
-def _window(
-    *, now: datetime, lifetime: timedelta, skew: timedelta
-) -> tuple[datetime, datetime]:
+def _window(*, now: datetime, lifetime: timedelta, skew: timedelta) -> tuple[datetime, datetime]:
     """First and last moment of validity, in whole seconds because X.509 knows no fractions."""
     if now.tzinfo is None:
         raise ValueError("`now` must carry a time zone: use datetime.now(timezone.utc)")

@@ -1,4 +1,4 @@
-"""What dates make of the state: whether a CA can sign, whether a leaf lives and is due, which phase.
+"""What dates make of the state: whether a CA can sign, whether a leaf lives, which phase it is.
 
 Here: questions with the time as an argument. Not here: what to do about the answers (`plan`). No
 I/O.
@@ -51,14 +51,14 @@ def issuers(
 
 
 def alive(leaf: Leaf | None, *, now: datetime) -> bool:
-    """May servers live by this leaf? Also by one from the future: their clocks may be the right ones."""
+    """May servers live by this leaf? Also by one from the future: their clocks may be right."""
     if leaf is None or leaf.certificate is None or leaf.trouble:
         return False
     return now < leaf.certificate.not_valid_after_utc
 
 
 def alive_until(leaf: Leaf | None) -> datetime | None:
-    """When the last leaf ends that servers can have from this Secret; None when it does not tell."""
+    """When the last leaf ends that servers can have from this Secret; None when unknown."""
     if leaf is None:
         return None
     own = leaf.certificate.not_valid_after_utc if leaf.certificate else None
@@ -66,23 +66,23 @@ def alive_until(leaf: Leaf | None) -> datetime | None:
     return max(moments, default=None)
 
 
-def leaf_due(
-    view: View, *, names: san.Names, lifetimes: Lifetimes, now: datetime
-) -> Reason | None:
+def leaf_due(view: View, *, names: san.Names, lifetimes: Lifetimes, now: datetime) -> Reason | None:
     """Why a new leaf is needed; None when the one that is there will do."""
     leaf, authority = view.leaf, view.authority
     if leaf is None or authority is None:
         return Reason(word="missing", text="there is no leaf")
     if leaf.trouble or leaf.certificate is None:
         trouble = leaf.trouble
-        return Reason(word=trouble.reason if trouble else "missing", text=str(trouble and trouble.text))
+        return Reason(
+            word=trouble.reason if trouble else "missing", text=str(trouble and trouble.text)
+        )
     signer = authority.current.certificate
     if signer is None or not bundle.is_issuer(signer, leaf.certificate):
         return Reason(word="reissue", text="the leaf is not signed by the current CA")
     return next(_leaf_reasons(leaf, leaf.certificate, signer, names, lifetimes, now), None)
 
 
-def _leaf_reasons(  # noqa: PLR0913, PLR0917 - one call, from above
+def _leaf_reasons(
     leaf: Leaf,
     certificate: bundle.Certificate,
     signer: bundle.Certificate,

@@ -51,6 +51,8 @@ class ConnectError(fault.CertsError):
 class ApiError(fault.CertsError):
     """The API server did not do as asked; `status` is 0 when it did not answer."""
 
+    code = 3
+
     def __init__(self, message: str, *, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
@@ -155,7 +157,7 @@ class Api:
 
     def _credentials(self) -> dict[str, str]:
         """The bearer token, renewed by the client's hook when it is about to end."""
-        settings = self._configuration.auth_settings()  # type: ignore[no-untyped-call]
+        settings = self._configuration.auth_settings()
         value = settings.get("BearerToken", {}).get("value")
         return {"Authorization": str(value)} if value else {}
 

@@ -25,7 +25,7 @@ class Timing:
     """Seconds, clocks and chance. Whoever waits takes over within `duration` and two `retry`."""
 
     duration: float = 10.0
-    # Held without renewal for longer than this, nothing is written any more: 3 s before another may.
+    # Without renewal for longer than this, nothing is written: 3 s before another may begin.
     deadline: float = 7.0
     retry: float = 2.0
     monotonic: Callable[[], float] = time.monotonic
@@ -142,7 +142,9 @@ class Lease:
         if record != self._seen:
             self._seen, self._seen_at = record, now
         stated = spec.get("leaseDurationSeconds")
-        duration = float(stated) if isinstance(stated, int) and stated > 0 else self._timing.duration
+        duration = (
+            float(stated) if isinstance(stated, int) and stated > 0 else self._timing.duration
+        )
         return now - self._seen_at > duration
 
     def _spec(self, old: Mapping[str, Any]) -> dict[str, Any]:

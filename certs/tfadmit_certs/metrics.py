@@ -11,7 +11,7 @@ from datetime import datetime
 
 import prometheus_client as prometheus
 
-from tfadmit_certs import plan, state
+from tfadmit_certs import bundle, plan, state
 
 # A probe answers at once; whoever is slower is cut off and holds no thread.
 _REQUEST_SECONDS = 5.0
@@ -22,53 +22,71 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = prometheus.CollectorRegistry()
-        options = {"registry": self.registry}
         self._not_after = prometheus.Gauge(
             "tfadmit_certs_not_after_timestamp_seconds",
             "When a certificate ends, in seconds since 1970; 0 when there is none.",
             ["certificate"],
-            **options,
+            registry=self.registry,
         )
         self._bundle_bytes = prometheus.Gauge(
-            "tfadmit_certs_bundle_bytes", "Size of the caBundle.", **options
+            "tfadmit_certs_bundle_bytes", "Size of the caBundle.", registry=self.registry
         )
         self._bundle_certificates = prometheus.Gauge(
-            "tfadmit_certs_bundle_certificates", "Number of CAs in the caBundle.", **options
+            "tfadmit_certs_bundle_certificates",
+            "Number of CAs in the caBundle.",
+            registry=self.registry,
         )
         self._untrusting = prometheus.Gauge(
             "tfadmit_certs_webhooks_without_bundle",
             "Number of webhooks of ours whose caBundle is not the wanted one.",
-            **options,
+            registry=self.registry,
         )
         self._webhooks = prometheus.Gauge(
-            "tfadmit_certs_webhooks", "Number of webhooks of ours.", **options
+            "tfadmit_certs_webhooks", "Number of webhooks of ours.", registry=self.registry
         )
         self._leader = prometheus.Gauge(
-            "tfadmit_certs_leader", "1 in the replica that writes.", **options
+            "tfadmit_certs_leader", "1 in the replica that writes.", registry=self.registry
         )
         self._refused = prometheus.Gauge(
-            "tfadmit_certs_refused", "1 while a person must do something; the log says what.", **options
+            "tfadmit_certs_refused",
+            "1 while a person must do something; the log says what.",
+            registry=self.registry,
         )
         self._phase = prometheus.Gauge(
-            "tfadmit_certs_phase", "1 for the phase that a rotation is in.", ["phase"], **options
+            "tfadmit_certs_phase",
+            "1 for the phase that a rotation is in.",
+            ["phase"],
+            registry=self.registry,
         )
         self._steps = prometheus.Counter(
-            "tfadmit_certs_steps", "Writes by step and reason.", ["step", "reason"], **options
+            "tfadmit_certs_steps",
+            "Writes by step and reason.",
+            ["step", "reason"],
+            registry=self.registry,
         )
         self._rotations = prometheus.Counter(
-            "tfadmit_certs_rotations", "Steps of rotations by phase.", ["phase"], **options
+            "tfadmit_certs_rotations",
+            "Steps of rotations by phase.",
+            ["phase"],
+            registry=self.registry,
         )
         self._mended = prometheus.Counter(
-            "tfadmit_certs_mended", "Broken certificates replaced, by reason.", ["reason"], **options
+            "tfadmit_certs_mended",
+            "Broken certificates replaced, by reason.",
+            ["reason"],
+            registry=self.registry,
         )
         self._healed = prometheus.Counter(
             "tfadmit_certs_bundles_healed",
             "caBundles put back after somebody changed them.",
             ["kind"],
-            **options,
+            registry=self.registry,
         )
         self._errors = prometheus.Counter(
-            "tfadmit_certs_errors", "Looks and writes that failed, by reason.", ["reason"], **options
+            "tfadmit_certs_errors",
+            "Looks and writes that failed, by reason.",
+            ["reason"],
+            registry=self.registry,
         )
         for phase in ("steady", "publish", "settle", "promote", "reissue", "retire"):
             self._phase.labels(phase).set(0)
@@ -112,12 +130,12 @@ class Metrics:
 def _ends(view: state.View) -> Mapping[str, datetime | None]:
     authority, leaf = view.authority, view.leaf
     following = authority.next if authority else None
-    found = {
+    found: dict[str, bundle.Certificate | None] = {
         "ca": authority.current.certificate if authority else None,
         "next": following.certificate if following else None,
         "leaf": leaf.certificate if leaf else None,
     }
-    return {name: item and item.not_valid_after_utc for name, item in found.items()}
+    return {name: item.not_valid_after_utc if item else None for name, item in found.items()}
 
 
 class Port:
@@ -161,7 +179,7 @@ def _handler(
     class Handler(http.server.BaseHTTPRequestHandler):
         timeout = _REQUEST_SECONDS
 
-        def do_GET(self) -> None:  # noqa: N802 - the name that the library calls
+        def do_GET(self) -> None:
             answer = answers.get(self.path.partition("?")[0])
             status, content = answer() if answer else (404, b"not found\n")
             self.send_response(status)

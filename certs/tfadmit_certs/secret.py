@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tfadmit_certs import hooks, kube, state
+from tfadmit_certs.names import MANAGER, Names, Which
 from tfadmit_certs.state import View, Write
 
-MANAGER: Final = "tfadmit-certs"
 _PLURALS: Final[Mapping[hooks.Kind, str]] = {
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
@@ -24,30 +24,7 @@ _LABELS: Final = {
     "app.kubernetes.io/component": "certificates",
     "app.kubernetes.io/managed-by": MANAGER,
 }
-_TYPES: Final[Mapping[state.Which, str]] = {"ca": "Opaque", "leaf": "kubernetes.io/tls"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Names:
-    """What the objects are called, and whom the webhooks of ours call."""
-
-    namespace: str = "tfadmit-system"
-    service: str = "tfadmit-webhook"
-    configuration: str = "tfadmit"
-    url: str = ""
-
-    def secret(self, which: state.Which) -> str:
-        """The name of a Secret; it begins with that of the Service."""
-        return f"{self.service}-{'ca' if which == 'ca' else 'tls'}"
-
-    def label(self, which: state.Which) -> str:
-        """The Secret as people write it."""
-        return f"{self.namespace}/{self.secret(which)}"
-
-    @property
-    def server(self) -> hooks.Server:
-        """Whom the webhooks of ours call."""
-        return hooks.Server(namespace=self.namespace, service=self.service, url=self.url)
+_TYPES: Final[Mapping[Which, str]] = {"ca": "Opaque", "leaf": "kubernetes.io/tls"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +41,12 @@ class Store:
     def __init__(self, api: kube.Api, *, names: Names) -> None:
         self._api = api
         self._names = names
-        self._raw: dict[state.Which, kube.JsonObject] = {}
+        self._raw: dict[Which, kube.JsonObject] = {}
 
     def watched(self) -> Iterator[Watched]:
         """What a change of must be noticed."""
-        for which in ("ca", "leaf"):
-            yield Watched(path=self._secrets(), name=self._names.secret(which))  # type: ignore[arg-type]
+        for which in _TYPES:
+            yield Watched(path=self._secrets(), name=self._names.secret(which))
         for kind in hooks.KINDS:
             yield Watched(path=_configurations(kind), name=self._names.configuration)
 
@@ -79,12 +56,11 @@ class Store:
         Raises:
             kube.ApiError: something could not be read.
         """
-        authority, leaf = self._secret("ca"), self._secret("leaf")
+        ca, leaf = self._secret("ca"), self._secret("leaf")
         found = (self._configuration(kind) for kind in hooks.KINDS)
         return View(
-            authority=authority
-            and state.read_authority(authority, label=self._names.label("ca")),
-            leaf=leaf and state.read_leaf(leaf, label=self._names.label("leaf")),
+            authority=state.read_authority(ca, label=self._names.label("ca")) if ca else None,
+            leaf=state.read_leaf(leaf, label=self._names.label("leaf")) if leaf else None,
             configurations=tuple(item for item in found if item),
         )
 
@@ -125,7 +101,7 @@ class Store:
             content_type=kube.APPLY,
         )
 
-    def annotate(self, which: state.Which, annotations: Mapping[str, str]) -> None:
+    def annotate(self, which: Which, annotations: Mapping[str, str]) -> None:
         """Set annotations of a Secret, whatever else changes in it.
 
         Raises:
@@ -141,7 +117,7 @@ class Store:
     def _secrets(self) -> str:
         return f"/api/v1/namespaces/{self._names.namespace}/secrets"
 
-    def _secret(self, which: state.Which) -> kube.JsonObject | None:
+    def _secret(self, which: Which) -> kube.JsonObject | None:
         found = self._get(f"{self._secrets()}/{self._names.secret(which)}")
         if found is not None:
             self._raw[which] = found
@@ -149,7 +125,7 @@ class Store:
 
     def _configuration(self, kind: hooks.Kind) -> hooks.Configuration | None:
         found = self._get(f"{_configurations(kind)}/{self._names.configuration}")
-        return hooks.read(found, kind=kind, server=self._names.server) if found else None
+        return hooks.read(found, kind=kind, names=self._names) if found else None
 
     def _get(self, path: str) -> kube.JsonObject | None:
         try:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from tfadmit_certs import controller, fault, issue, kube, lease, metrics, plan, san, secret, steps
 from tfadmit_certs.lifetimes import Lifetimes
+from tfadmit_certs.names import Names
 from tfadmit_certs.watch import Watch
 
 _LOG = logging.getLogger("tfadmit.certs")
-LEASE = "tfadmit-certs"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _STOP_SECONDS = 5.0
 
@@ -28,7 +28,7 @@ class ListenError(fault.CertsError):
 class Options:
     """What a run of the controller is told."""
 
-    names: secret.Names
+    names: Names
     lifetimes: Lifetimes
     hostnames: san.Names
     """The names that a leaf stands for."""
@@ -38,23 +38,9 @@ class Options:
 
     host: str = "0.0.0.0"  # noqa: S104 - a pod's
     port: int | None = 8080
-    lease: str = LEASE
 
 
-def hostnames(names: secret.Names, *, cluster_domain: str) -> san.Names:
-    """What a leaf must stand for: the name that the API server asks for, and its full form."""
-    short = f"{names.service}.{names.namespace}.svc"
-    dns, ips = [short, f"{short}.{cluster_domain}"], []
-    host = names.url.partition("//")[2].partition("/")[0]
-    host = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    if host := host.strip("[]"):
-        (ips if san.is_ip(host) else dns).append(host)
-    return san.check(dns=dns, ips=ips)
-
-
-def run(
-    api: kube.Api, *, options: Options, objects: controller.Objects | None = None
-) -> None:
+def run(api: kube.Api, *, options: Options, objects: controller.Objects | None = None) -> None:
     """Run until SIGTERM or SIGINT, then give the Lease away. `objects` stands in for the cluster's.
 
     Raises:
@@ -62,7 +48,7 @@ def run(
     """
     store = secret.Store(api, names=options.names)
     counted = metrics.Metrics()
-    held = lease.LeaseObject(api, namespace=options.names.namespace, name=options.lease)
+    held = lease.LeaseObject(api, namespace=options.names.namespace, name=options.names.lease)
     identity = options.identity or socket.gethostname()
     keeper = lease.Keeper(
         lease.Lease(held, identity=identity),
@@ -76,17 +62,19 @@ def run(
         monitor=counted,
     )
     watches = [
-        Watch(api, path=item.path, name=item.name, changed=loop.changed)
-        for item in store.watched()
+        Watch(api, path=item.path, name=item.name, changed=loop.changed) for item in store.watched()
     ]
-    watches.append(Watch(api, path=held.path, name=options.lease, changed=keeper.look))
+    watches.append(Watch(api, path=held.path, name=options.names.lease, changed=keeper.look))
     port = _port(options, counted, loop)
     # Before any thread begins, because threads inherit it: only the main thread hears of these.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     fields = {"identity": identity, "api": api.address, "metrics_port": port and port.port}
     _LOG.info("started", extra={"fields": fields})
-    for part in (*watches, keeper, *([port] if port else [])):
-        part.start()
+    if port:
+        port.start()
+    for watch in watches:
+        watch.start()
+    keeper.start()
     try:
         _until_a_signal(loop)
     finally:

@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from tfadmit_certs import bundle, hooks
+from tfadmit_certs.names import Which
 
 CA_CERTIFICATE, CA_KEY = "ca.crt", "ca.key"
 NEXT_CERTIFICATE, NEXT_KEY = "next.crt", "next.key"
@@ -24,8 +25,6 @@ RETIRED_UNTIL = "tfadmit.dev/retired-until"
 ALIVE_UNTIL = "tfadmit.dev/alive-until"
 ROTATE = "tfadmit.dev/rotate"
 _CERT_MANAGER = "cert-manager.io/certificate-name"
-
-Which = Literal["ca", "leaf"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +127,7 @@ def read_authority(item: Mapping[str, Any], *, label: str) -> Authority:
         next=_signer(data, NEXT_CERTIFICATE, NEXT_KEY, label=label) if has_next else None,
         retired=_authorities(retired),
         retired_trouble=_retired_trouble(data, retired, label=label),
-        retired_until=_moment(annotations.get(RETIRED_UNTIL)),
+        retired_until=read_moment(annotations.get(RETIRED_UNTIL)),
         asked=annotations.get(ROTATE) == "ca",
         refusal=_refusal(item, label=label) or _foreign_ca(data, current, label=label),
     )
@@ -143,7 +142,7 @@ def read_leaf(item: Mapping[str, Any], *, label: str) -> Leaf:
         certificate=certificate,
         trouble=trouble,
         copy=data.get(CA_CERTIFICATE, b""),
-        alive_until=_moment(annotations.get(ALIVE_UNTIL)),
+        alive_until=read_moment(annotations.get(ALIVE_UNTIL)),
         asked=annotations.get(ROTATE) == "leaf",
         refusal=_refusal(item, label=label),
     )
@@ -281,7 +280,8 @@ def _version(item: Mapping[str, Any]) -> str:
     return str(_mapping(item.get("metadata")).get("resourceVersion", ""))
 
 
-def _moment(text: object) -> datetime | None:
+def read_moment(text: object) -> datetime | None:
+    """A moment out of an annotation, as `show_moment` writes it; None when it is none."""
     try:
         moment = datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%SZ")  # noqa: DTZ007 - UTC is next
     except ValueError:

@@ -173,7 +173,7 @@ def _retired(
     lifetimes: Lifetimes,
     now: datetime,
 ) -> _Retired:
-    """The CAs of these that are in date and not the new one, and when the last leaf of theirs ends."""
+    """The CAs of these that are in date and not the new one, and when their last leaf ends."""
     mine = bundle.parse(own.certificate) if own else ()
     kept = tuple(
         item

@@ -19,7 +19,7 @@ class Trust:
         self._complete = b""
 
     def saw(self, view: View, *, at: float) -> Mapping[str, timedelta]:
-        """Take note of a look at a moment of a monotonic clock; give each CA's time by fingerprint."""
+        """Take note of a look at a moment of a monotonic clock; give each CA's time."""
         authority = view.authority
         if authority is None:
             self._since.clear()

@@ -1,4 +1,4 @@
-"""Threads that tell when one of a few objects has changed. What changed is looked up by who is told.
+"""Threads that tell when one of a few objects has changed; who is told looks what it is.
 
 One watch per object, selected by its name, so that rights by resourceName are enough. Each new
 watch is told as a change: what happened between two is never missed. I/O: by way of `kube`.

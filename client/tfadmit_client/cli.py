@@ -73,9 +73,9 @@ COMMANDS = (
     ),
     Command(
         name="certs",
-        help="issue certificates for the server",
-        module="tfadmit_certs.cli",
-        extra="certs",
+        help="issue, run, rotate and inspect the certificates of the server",
+        module="tfadmit_client.certs_command",
+        extra="client,certs",
     ),
 )
 

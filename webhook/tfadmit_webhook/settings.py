@@ -77,6 +77,32 @@ class Server:
     """Time for one review when the request does not say how much it has."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Certificates:
+    """How long self-managed certificates live; durations as in Go, such as 8760h or 90s."""
+
+    # A rotation fails no call, so it may as well be rehearsed once a year.
+    ca_lifetime: str = "8760h"
+    """How long a CA is valid."""
+
+    ca_renew_before: str = "2160h"
+    """How long before its end a CA is replaced."""
+
+    leaf_lifetime: str = "168h"
+    """How long the server's certificate is valid."""
+
+    # A third of its lifetime: two days for a person to see the alert.
+    leaf_renew_before: str = "56h"
+    """How long before its end the server's certificate is replaced."""
+
+    clock_skew: str = "1h"
+    """How far certificates are backdated, for clocks that are behind."""
+
+    # An API server that reconnects its watch has the bundle by then.
+    settle: str = "60s"
+    """How long both CAs are published before the new one signs."""
+
+
 INFINIBAND: Final = NetworkProfile(
     name="infiniband",
     resources=("nvidia.com/hostdev", "rdma/*"),
@@ -133,3 +159,6 @@ class Settings:
 
     server: Server = field(default_factory=Server)
     """How the server takes requests."""
+
+    certificates: Certificates = field(default_factory=Certificates)
+    """How long self-managed certificates live."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import raw
-from tfadmit_webhook.settings import Server
+from tfadmit_webhook import raw, settings_duration
+from tfadmit_webhook.settings import Certificates, Server
 
 Finding = tuple[raw.Path, str]
 
@@ -48,6 +48,29 @@ NUMBERS: Final[Mapping[tuple[str, ...], Bound]] = {
     ),
     ("server", "defaultTimeoutSeconds"): Bound(
         low=1, high=30, why="the API server waits 30 s at most"
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DurationBound:
+    """The range of a duration, both ends included, and why it ends there."""
+
+    low: str
+    high: str
+    why: str = ""
+
+
+DURATIONS: Final[Mapping[str, DurationBound]] = {
+    "caLifetime": DurationBound(low="1h", high="87600h"),
+    "caRenewBefore": DurationBound(low="1m", high="87600h"),
+    "leafLifetime": DurationBound(
+        low="10m", high="9528h", why="as long as public CAs once allowed"
+    ),
+    "leafRenewBefore": DurationBound(low="1m", high="9528h"),
+    "clockSkew": DurationBound(low="0s", high="24h"),
+    "settle": DurationBound(
+        low="1s", high="1h", why="API servers hear of a new caBundle within seconds"
     ),
 }
 
@@ -97,6 +120,54 @@ def relation_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
         why = "reviews would be sent away while threads are idle"
         path = ("server", "maxInFlight")
         yield path, f"is {in_flight}, fewer than the {threads} threads: {why}"
+
+
+def duration_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
+    """Find durations that are none, out of their bounds, or that do not go together."""
+    stated = raw.mapping(values.get("certificates"))
+    found: dict[str, float] = {}
+    sound = True
+    for name, bound in DURATIONS.items():
+        text = stated.get(name, _default_duration(name))
+        if not isinstance(text, str):
+            sound = False
+            continue
+        fault = _duration_fault(text, bound, found, name=name)
+        if fault:
+            sound = False
+            yield ("certificates", name), fault
+    if sound:
+        yield from _certificate_relations(found)
+
+
+def _duration_fault(text: str, bound: DurationBound, found: dict[str, float], *, name: str) -> str:
+    try:
+        found[name] = settings_duration.parse(text)
+    except ValueError as error:
+        return str(error)
+    low, high = settings_duration.parse(bound.low), settings_duration.parse(bound.high)
+    if low <= found[name] <= high:
+        return ""
+    reason = f": {bound.why}" if bound.why else ""
+    return f"is {text}, must be from {bound.low} to {bound.high}{reason}"
+
+
+def _certificate_relations(found: Mapping[str, float]) -> Iterator[Finding]:
+    if found["leafRenewBefore"] > found["leafLifetime"] * 0.9:
+        why = "a new one would be due nearly at once"
+        yield ("certificates", "leafRenewBefore"), f"is over nine tenths of leafLifetime: {why}"
+    if found["caRenewBefore"] > found["caLifetime"] * 0.9:
+        why = "a new one would be due nearly at once"
+        yield ("certificates", "caRenewBefore"), f"is over nine tenths of caLifetime: {why}"
+    if found["caRenewBefore"] < found["leafLifetime"] + found["settle"]:
+        why = "leaves would end with their CA instead of living their time"
+        yield ("certificates", "caRenewBefore"), f"is shorter than leafLifetime and settle: {why}"
+
+
+def _default_duration(name: str) -> str:
+    field = re.sub(r"[A-Z]", lambda letter: f"_{letter.group().lower()}", name)
+    default: str = getattr(Certificates(), field)
+    return default
 
 
 def text_faults(values: Mapping[str, Any]) -> Iterator[Finding]:

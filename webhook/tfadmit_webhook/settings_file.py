@@ -14,14 +14,15 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from tfadmit_webhook import raw, settings_bounds, settings_yaml
-from tfadmit_webhook.settings import Exemption, NetworkProfile, Server, Settings
+from tfadmit_webhook import raw, settings_bounds, settings_duration, settings_yaml
+from tfadmit_webhook.settings import Certificates, Exemption, NetworkProfile, Server, Settings
 from tfadmit_webhook.settings_yaml import Fault
 
 __all__ = ["Fault", "json_schema", "load"]
 
-_CLASSES = (Exemption, NetworkProfile, Server, Settings)
+_CLASSES = (Certificates, Exemption, NetworkProfile, Server, Settings)
 _LISTS = ("networkProfiles", "exemptions")
+_SECTIONS = ("server", "certificates")
 _SCHEMA_ID = "https://tfadmit.dev/settings.schema.json"
 
 _CONFIG = ConfigDict(
@@ -65,6 +66,10 @@ def json_schema() -> dict[str, Any]:
         owner = schema if len(path) == 1 else schema["$defs"][path[0].capitalize()]
         limits = {"minimum": bound.low, "maximum": bound.high}
         owner["properties"][path[-1]] |= limits
+    for name in settings_bounds.DURATIONS:
+        schema["$defs"]["Certificates"]["properties"][name] |= {
+            "pattern": settings_duration.PATTERN
+        }
     for name in settings_bounds.EXEMPTION_TEXTS:
         schema["$defs"]["Exemption"]["properties"][name] |= {"pattern": r"\S"}
     head = {
@@ -78,6 +83,7 @@ def json_schema() -> dict[str, Any]:
 def _bounds(values: dict[str, Any]) -> Iterator[tuple[raw.Path, str]]:
     yield from settings_bounds.number_faults(values)
     yield from settings_bounds.relation_faults(values)
+    yield from settings_bounds.duration_faults(values)
     yield from settings_bounds.text_faults(values)
 
 
@@ -97,8 +103,9 @@ def _unknown_rules(
 def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
     """Leave out settings without a value, as Kubernetes does; in `env` and `policies` they stay."""
     kept = {key: value for key, value in values.items() if value is not None}
-    if isinstance(server := kept.get("server"), dict):
-        kept["server"] = {key: value for key, value in server.items() if value is not None}
+    for name in _SECTIONS:
+        if isinstance(section := kept.get(name), dict):
+            kept[name] = {key: value for key, value in section.items() if value is not None}
     for name in _LISTS:
         if isinstance(items := kept.get(name), list):
             kept[name] = [

@@ -43,7 +43,9 @@ LEAVES = [
     )
 ]
 cas = st.sampled_from(CAS)
-pems = st.one_of(cas.map(lambda ca: ca.certificate), st.sampled_from([*GARBAGE, NOT_A_CA.certificate]))
+pems = st.one_of(
+    cas.map(lambda ca: ca.certificate), st.sampled_from([*GARBAGE, NOT_A_CA.certificate])
+)
 keys = st.one_of(cas.map(lambda ca: ca.key), st.sampled_from(GARBAGE))
 bundles = st.none() | st.lists(pems, max_size=3).map(b"".join)
 moments = st.integers(-40, 400).map(lambda days: world.moment(NOW + days * DAY))
@@ -67,37 +69,55 @@ def signers(draw, crt, key):
     )
 
 
+def sometimes(strategy, *, of=2):
+    """Drawn in all but one of so many cases; None otherwise."""
+    return st.integers(1, of).flatmap(lambda n: strategy if n < of or of == 1 else st.none())
+
+
+@st.composite
+def authorities(draw):
+    data = draw(signers("ca.crt", "ca.key")) | (
+        draw(sometimes(signers("next.crt", "next.key"))) or {}
+    )
+    retired = draw(sometimes(st.lists(pems, max_size=2)))
+    until = draw(sometimes(moments | st.just("nonsense")))
+    asked = draw(sometimes(st.sampled_from(["ca", "leaf", ""])))
+    return (
+        data | ({} if retired is None else {"retired.crt": b"".join(retired)}),
+        {"tfadmit.dev/retired-until": until, "tfadmit.dev/rotate": asked},
+    )
+
+
+@st.composite
+def leaves(draw):
+    leaf = draw(st.sampled_from(LEAVES))
+    key = draw(st.none() | st.none() | keys)
+    copy = draw(sometimes(st.lists(pems, max_size=3)))
+    return (
+        {
+            "tls.crt": leaf.certificate,
+            "tls.key": leaf.key if key is None else key,
+            **({} if copy is None else {"ca.crt": b"".join(copy)}),
+        },
+        {
+            "tfadmit.dev/alive-until": draw(sometimes(moments)),
+            "tfadmit.dev/rotate": draw(sometimes(st.just("leaf"))),
+        },
+    )
+
+
 @st.composite
 def worlds(draw):
     made = world.World()
-    if draw(st.integers(0, 4)):
-        data = draw(signers("ca.crt", "ca.key"))
-        if draw(st.booleans()):
-            data |= draw(signers("next.crt", "next.key"))
-        if draw(st.booleans()):
-            data["retired.crt"] = b"".join(draw(st.lists(pems, max_size=2)))
-        annotations = {}
-        if draw(st.booleans()):
-            annotations["tfadmit.dev/retired-until"] = draw(moments | st.just("nonsense"))
-        if draw(st.booleans()):
-            annotations["tfadmit.dev/rotate"] = draw(st.sampled_from(["ca", "leaf", ""]))
-        made.put("ca", data, annotations)
-    if draw(st.integers(0, 4)):
-        leaf = draw(st.sampled_from(LEAVES))
-        data = {"tls.crt": leaf.certificate, "tls.key": leaf.key}
-        if draw(st.integers(0, 3)) == 0:
-            data |= {"tls.key": draw(keys)}
-        if draw(st.booleans()):
-            data["ca.crt"] = b"".join(draw(st.lists(pems, max_size=3)))
-        annotations = {}
-        if draw(st.booleans()):
-            annotations["tfadmit.dev/alive-until"] = draw(moments)
-        if draw(st.booleans()):
-            annotations["tfadmit.dev/rotate"] = "leaf"
-        made.put("leaf", data, annotations)
+    for which, strategy in (("ca", authorities()), ("leaf", leaves())):
+        if found := draw(sometimes(strategy, of=5)):
+            data, annotations = found
+            stated = {name: value for name, value in annotations.items() if value is not None}
+            made.put(which, data, stated)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
-        if draw(st.integers(0, 3)):
-            made.configure(kind, *draw(st.lists(bundles, min_size=1, max_size=2)))
+        found = draw(sometimes(st.lists(bundles, min_size=1, max_size=2), of=4))
+        if found is not None:
+            made.configure(kind, *found)
     made.begin()
     return made
 

@@ -8,11 +8,23 @@ import base64
 import copy
 from datetime import datetime, timedelta
 
-from tfadmit_certs import bundle, controller, hooks, issue, kube, plan, san, secret, state, steps
+from tfadmit_certs import (
+    bundle,
+    controller,
+    hooks,
+    issue,
+    kube,
+    names,
+    plan,
+    san,
+    secret,
+    state,
+    steps,
+)
 from tfadmit_certs.lifetimes import Lifetimes
 from unit.certs import builders
 
-NAMES = secret.Names(namespace="team", service="hook")
+NAMES = names.Names(namespace="team", service="hook")
 WISH = plan.Wish(names=san.check(dns=["hook.team.svc"]), lifetimes=Lifetimes())
 WORKSHOP = steps.Workshop(wish=WISH, entropy=issue.system_entropy())
 OURS = {"service": {"namespace": "team", "name": "hook", "path": "/x"}}
@@ -84,7 +96,7 @@ class World:
             authority=read("ca", state.read_authority),
             leaf=read("leaf", state.read_leaf),
             configurations=tuple(
-                hooks.read(item, kind=kind, server=NAMES.server)
+                hooks.read(item, kind=kind, names=NAMES)
                 for kind, item in self.configurations.items()
             ),
         )
@@ -156,7 +168,7 @@ class World:
         return {
             (kind, entry.name): entry.trusts
             for kind, item in self.configurations.items()
-            for entry in hooks.read(item, kind=kind, server=NAMES.server).hooks
+            for entry in hooks.read(item, kind=kind, names=NAMES).hooks
         }
 
     def _check(self, *, new_leaf):
