@@ -39,6 +39,9 @@ class Objects(Protocol):
     def publish(self, configuration: hooks.Configuration, *, pem: bytes) -> None:
         """Set the caBundle of our webhooks."""
 
+    def disown(self, configuration: hooks.Configuration) -> None:
+        """Own nothing of it any more."""
+
 
 class Monitor(Protocol):
     """Who counts, as `metrics.Metrics` does."""
@@ -140,7 +143,9 @@ class Controller:
 
     def _do(self, step: plan.Step, view: state.View, *, now: datetime) -> None:
         healed = False
-        if step.target and view.authority:
+        if step.target and step.name == "disown":
+            self._objects.disown(step.target)
+        elif step.target and view.authority:
             healed = self._trust.was_complete(view.authority.pem)
             self._objects.publish(step.target, pem=view.authority.pem)
         else:

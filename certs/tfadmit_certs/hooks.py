@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from tfadmit_certs import bundle
-from tfadmit_certs.names import Names
+from tfadmit_certs.names import MANAGER, Names
 
 Kind = Literal["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 KINDS: Final[tuple[Kind, ...]] = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -35,6 +35,8 @@ class Configuration:
     uid: str
     version: str
     hooks: tuple[Hook, ...]
+    owned: int | None = None
+    """Which entry of managedFields says that we own something here; None when none does."""
 
     def lacks(self, pem: bytes) -> tuple[Hook, ...]:
         """The webhooks whose caBundle is not exactly this."""
@@ -50,6 +52,7 @@ def read(item: Mapping[str, Any], *, kind: Kind, names: Names) -> Configuration:
         name=str(metadata.get("name", "")),
         uid=str(metadata.get("uid", "")),
         version=str(metadata.get("resourceVersion", "")),
+        owned=_owned(metadata.get("managedFields")),
         hooks=tuple(
             Hook(name=str(entry.get("name", "")), trusts=_decoded(client.get("caBundle")))
             for entry in (webhooks if isinstance(webhooks, list) else ())
@@ -75,6 +78,28 @@ def apply_body(configuration: Configuration, *, pem: bytes) -> dict[str, Any]:
         },
         "webhooks": [{"name": hook.name, "clientConfig": trust} for hook in configuration.hooks],
     }
+
+
+def disown_patch(configuration: Configuration) -> list[dict[str, Any]]:
+    """A JSON patch that gives up what the apply made us own, and keeps the caBundle.
+
+    As long as anybody else owns a field of a webhook, a server-side apply cannot remove it: what is
+    left of it is invalid and the whole apply is refused. Nobody needs to own a caBundle: an apply
+    that does not name it leaves it alone.
+    """
+    path = f"/metadata/managedFields/{configuration.owned}"
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": configuration.uid},
+        {"op": "test", "path": "/metadata/resourceVersion", "value": configuration.version},
+        {"op": "test", "path": f"{path}/manager", "value": MANAGER},
+        {"op": "remove", "path": path},
+    ]
+
+
+def _owned(managed: object) -> int | None:
+    entries = managed if isinstance(managed, list) else ()
+    names = [_mapping(entry).get("manager") for entry in entries]
+    return names.index(MANAGER) if MANAGER in names else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -129,6 +129,10 @@ def _inject(store: "secret.Store", view: "state.View", *, pem: bytes) -> list[tu
             break
         names = {item.kind for item in left}
         left = [item for item in store.look().configurations if item.kind in names and item.hooks]
+    with contextlib.suppress(kube.ConflictError):
+        for item in store.look().configurations:
+            if item.owned is not None:
+                store.disown(item)
     if left:
         raise InjectError("the webhook configurations change all the time: try again")
     return [(item.kind, hook.name) for item in view.configurations for hook in item.hooks]

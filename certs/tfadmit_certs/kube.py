@@ -24,6 +24,7 @@ JsonObject = dict[str, Any]
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 _JSON = "application/json"
 _CONNECT_SECONDS = 3.0
 # The objects are small. A renewal of the Lease must come through within its deadline.
@@ -80,7 +81,7 @@ class Api:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | list[JsonObject] | None = None,
         content_type: str = _JSON,
     ) -> JsonObject:
         """Send one request; the answer is a JSON object.
@@ -128,7 +129,7 @@ class Api:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | list[JsonObject] | None = None,
         content_type: str = _JSON,
         silence: float = _READ_SECONDS,
         attempts: int = 1,
@@ -237,7 +238,8 @@ def _named(status: int, content: object, *, asked: str) -> ApiError:
     said = said or "without a reason"
     if status == 404:
         return NotFoundError(f"{asked}: 404, {said}", status=status)
-    if status == 409:
+    # The second is a JSON patch one of whose tests failed.
+    if status == 409 or (status == 422 and "testing path" in said):
         return ConflictError(f"{asked}: 409, {said}", status=status)
     if status == 403:
         text = f"{asked}: not allowed, deploy/overlays/self-managed/rbac.yaml grants it: {said}"

@@ -119,7 +119,7 @@ class Metrics:
             self._mended.labels(step.word).inc()
         if healed and step.target:
             self._healed.labels(step.target.kind).inc()
-        elif step.name not in ("copy-bundle", "adopt"):
+        elif step.name not in ("copy-bundle", "adopt", "disown"):
             self._rotations.labels(step.phase).inc()
 
     def failed(self, reason: str) -> None:

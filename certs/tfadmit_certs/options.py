@@ -64,7 +64,6 @@ def add_names(parser: argparse.ArgumentParser) -> None:
         "--url",
         metavar="URL",
         type=_url,
-        default="",
         help="webhooks that call this are ours too: a server outside of the cluster",
     )
 
@@ -75,7 +74,7 @@ def names(arguments: argparse.Namespace) -> Names:
         namespace=arguments.namespace,
         service=arguments.service,
         configuration=arguments.configuration,
-        url=arguments.url,
+        url=arguments.url or "",
     )
 
 

@@ -16,7 +16,15 @@ from tfadmit_certs.lifetimes import Lifetimes
 from tfadmit_certs.state import Authority, View
 
 StepName = Literal[
-    "replace-ca", "add-next", "adopt", "publish", "issue-leaf", "copy-bundle", "promote", "retire"
+    "replace-ca",
+    "add-next",
+    "adopt",
+    "publish",
+    "disown",
+    "issue-leaf",
+    "copy-bundle",
+    "promote",
+    "retire",
 ]
 # Words of reasons that are not the ordinary course: something was broken and is mended.
 _MISHAPS = frozenset(
@@ -28,7 +36,7 @@ _FAR = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing to do; `target` is the configuration that a `publish` is for."""
+    """One thing to do; `target` is the configuration that a `publish` or a `disown` is for."""
 
     name: StepName
     phase: Phase
@@ -161,6 +169,12 @@ def _publishing(view: View, authority: Authority) -> Iterator[Step]:
             yield Step(
                 name="publish", phase="publish", word="bundle", text=text, target=configuration
             )
+    for configuration in view.configurations:
+        if configuration.owned is not None:
+            text = f"{configuration.kind} {configuration.name} is left to its owners"
+            yield Step(
+                name="disown", phase="publish", word="bundle", text=text, target=configuration
+            )
 
 
 def _leaf(
@@ -246,7 +260,7 @@ def _ends_too_soon(view: View, authority: Authority, *, now: datetime) -> bool:
 
 
 def _refusal(view: View, step: Step) -> str:
-    if step.name == "publish":
+    if step.target:
         return ""
     secret = view.leaf if step.name in ("issue-leaf", "copy-bundle") else view.authority
     return secret.refusal if secret else ""

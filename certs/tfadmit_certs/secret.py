@@ -101,6 +101,21 @@ class Store:
             content_type=kube.APPLY,
         )
 
+    def disown(self, configuration: hooks.Configuration) -> None:
+        """Give up the ownership that `publish` brought; see `hooks.disown_patch`.
+
+        Raises:
+            kube.ConflictError: the configuration is not as it was at the last look, or gone.
+            kube.ApiError: it was refused.
+        """
+        self._api.request(
+            "PATCH",
+            f"{_configurations(configuration.kind)}/{configuration.name}",
+            query={"fieldManager": MANAGER},
+            body=hooks.disown_patch(configuration),
+            content_type=kube.JSON_PATCH,
+        )
+
     def annotate(self, which: Which, annotations: Mapping[str, str]) -> None:
         """Set annotations of a Secret, whatever else changes in it.
 

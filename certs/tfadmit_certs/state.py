@@ -63,9 +63,15 @@ class Authority:
 
     @property
     def trusted(self) -> tuple[bundle.Certificate, ...]:
-        """All that a caBundle holds, each once: current, next, retired."""
+        """All that a caBundle holds, each once: current, next, retired.
+
+        In an order of their own, so that a CA which only changes its part changes no caBundle.
+        """
         following = self.next.certificates if self.next else ()
-        return tuple(dict.fromkeys((*self.current.certificates, *following, *self.retired)))
+        every = {*self.current.certificates, *following, *self.retired}
+        return tuple(
+            sorted(every, key=lambda item: (item.not_valid_before_utc, bundle.fingerprint(item)))
+        )
 
     @property
     def pem(self) -> bytes:

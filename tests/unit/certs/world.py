@@ -8,6 +8,8 @@ import base64
 import copy
 from datetime import datetime, timedelta
 
+import jsonpatch
+
 from tfadmit_certs import (
     bundle,
     controller,
@@ -119,9 +121,16 @@ class World:
         by_name = {entry["name"]: entry for entry in changed["webhooks"]}
         for entry in body["webhooks"]:
             by_name[entry["name"]]["clientConfig"] |= entry["clientConfig"]
+        changed["metadata"]["managedFields"] = [{"manager": "kubectl"}, {"manager": "tfadmit-certs"}]
         self.configurations[configuration.kind] = self._stamped(changed)
         self.writes.append(configuration.kind)
         self._check(new_leaf=False)
+
+    def disown(self, configuration):
+        item = self.configurations[configuration.kind]
+        patched = jsonpatch.apply_patch(item, hooks.disown_patch(configuration))
+        self.configurations[configuration.kind] = self._stamped(patched)
+        self.writes.append(configuration.kind)
 
     # How time goes by.
 
