@@ -25,4 +25,5 @@ def _then_die(method):
 
 secret.Store.write = _then_die(secret.Store.write)  # type: ignore[method-assign]
 secret.Store.publish = _then_die(secret.Store.publish)  # type: ignore[method-assign]
+secret.Store.disown = _then_die(secret.Store.disown)  # type: ignore[method-assign]
 sys.exit(certs_command.main(["run", *sys.argv[1:]]))

@@ -7,23 +7,32 @@ import base64
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from harness import loopback
-from harness.api import APPLY, ApiError
+from harness.api import ApiError
 from harness.cluster import Cluster
 from harness.process import Process
-from tfadmit_certs import bundle, hooks, names, state
+from tfadmit_certs import bundle, hooks, judge, names, state
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+KINDS: tuple[hooks.Kind, ...] = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 PROGRAM = [sys.executable, "-m", "tfadmit_client", "certs"]
 # Settling is a minute as shipped; here it is one second, and rotations take that long.
 SETTINGS = "certificates: {settle: 1s}\n"
+
+
+class Controller(Process):
+    """`tfadmit certs run` and its plain port."""
+
+    metrics = ""
 
 
 class Installation:
@@ -37,7 +46,7 @@ class Installation:
         self.directory.mkdir()
         self.settings = self.directory / "settings.yaml"
         self.settings.write_text(settings)
-        self._controllers: list[Process] = []
+        self._controllers: list[Controller] = []
         cluster.apply(self._rights())
         self.kubeconfig = cluster.kubeconfig_of("tfadmit-certs", namespace)
 
@@ -76,7 +85,7 @@ class Installation:
                 raise
             return None
 
-    def view(self) -> state.View:
+    def view(self):
         # The leaf first: what is published when it is read must trust it, not what was before.
         ca, leaf = self.secret("ca"), self.secret("leaf")
         return state.View(
@@ -108,13 +117,13 @@ class Installation:
 
     # The controllers.
 
-    def controller(self, identity: str = "one", *, program=None, environ=None) -> Process:
+    def controller(self, identity: str = "one", *, program=None, environ=None) -> Controller:
         """A controller process as the shipped service account, not started yet."""
         port = loopback.free_port()
         command = [*(program or [*PROGRAM, "run"]), "--kubeconfig", self.kubeconfig]
         command += ["--config", self.settings, "--identity", identity]
         command += ["--metrics-port", str(port), *self.options()]
-        process = Process(
+        process = Controller(
             name=f"tfadmit certs run ({identity})",
             command=command,
             log=self.directory / f"{identity}.log",
@@ -124,21 +133,20 @@ class Installation:
         self._controllers.append(process)
         return process
 
-    def start(self, identity: str = "one") -> Process:
+    def start(self, identity: str = "one") -> Controller:
         process = self.controller(identity)
-        return process.start(ready=lambda: loopback.healthy(f"{process.metrics}/readyz"))
+        process.start(ready=lambda: loopback.healthy(f"{process.metrics}/readyz"))
+        return process
 
     def options(self) -> list[str]:
         return ["--namespace", self.namespace, "--configuration", self.names.configuration]
 
     def run(self, *words: str):
         """A command of `tfadmit certs` as the administrator."""
-        import subprocess
-
         command = [*PROGRAM, *words, "--kubeconfig", str(self.cluster.kubeconfig), *self.options()]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
-    def log(self, identity: str = "one") -> list[dict]:
+    def log(self, identity: str = "one") -> list[dict[str, Any]]:
         """The lines of a controller's log."""
         text = (self.directory / f"{identity}.log").read_text()
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -158,10 +166,8 @@ class Installation:
             return "a Secret is missing"
         if view.authority.current.trouble or view.leaf.trouble:
             return str(view.authority.current.trouble or view.leaf.trouble)
-        if view.authority.next:
-            return "a rotation is running"
-        if not bundle.is_issuer(view.authority.current.certificate, view.leaf.certificate):
-            return "the leaf is not of the current CA"
+        if (phase := judge.phase(view)) not in ("steady", "retire"):
+            return f"a rotation is running: {phase}"
         return self.untrusted(view) or self.unpublished(view)
 
     def unpublished(self, view) -> str:
@@ -193,7 +199,7 @@ class Installation:
         return time.monotonic() - began
 
     def _rights(self):
-        """The shipped rights, for this namespace; those of the cluster under a name of their own."""
+        """The shipped rights, for this namespace; those of the cluster under another name."""
         text = (ROOT / "deploy/overlays/self-managed/rbac.yaml").read_text()
         for item in yaml.safe_load_all(text):
             metadata = item["metadata"]
@@ -211,9 +217,19 @@ class Installation:
             yield item
 
 
-def utc_now():
-    from datetime import datetime, timezone
+def create(made, which, data):
+    made.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": made.names.secret(which), "namespace": made.namespace},
+            "type": "Opaque" if which == "ca" else "kubernetes.io/tls",
+            "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+        }
+    )
 
+
+def utc_now():
     return datetime.now(timezone.utc)
 
 
@@ -221,6 +237,3 @@ def kill(process: Process) -> None:
     """As the kernel does when memory is short."""
     os.kill(process.pid, signal.SIGKILL)
     process.stop()
-
-
-__all__ = ["APPLY", "KINDS", "Installation", "kill", "utc_now"]

@@ -1,10 +1,14 @@
 """`tfadmit certs run` on a real API server: beginnings, changes by others, crashes, the Lease."""
 
+import json
+import socket
 import sys
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+import urllib3
+import yaml
 
 from cluster import certs_support
 from harness import loopback
@@ -31,33 +35,42 @@ def make_running(made):
 
 @pytest.mark.timeout(600)
 def test_three_that_start_at_once_on_an_empty_namespace_agree(cluster):
-    worst = 0.0
+    whole, own = 0.0, 0.0
     for _ in range(ROUNDS):
         made = certs_support.Installation(cluster, cluster.create_namespace())
         try:
             made.configure()
             began = time.monotonic()
-            controllers = [made.controller(name) for name in ("a", "b", "c")]
-            for controller in controllers:
-                controller.start(ready=lambda: True)
+            for name in NAMES:
+                made.controller(name).start(ready=lambda: True)
             made.wait_until_right(timeout=30)
-            worst = max(worst, time.monotonic() - began)
+            whole, right_at = max(whole, time.monotonic() - began), time.time()
             time.sleep(0.5)
-            authority = made.view().authority
-            assert len(authority.trusted) == 1
             assert made.trouble() == ""
-            made_cas = [
-                line
-                for name in ("a", "b", "c")
-                for line in made.log(name)
-                if line["event"] == "step" and line["step"] == "replace-ca"
-            ]
-            assert len(made_cas) == 1
+            assert len(made.view().authority.trusted) == 1
+            assert len(logged(made, step="replace-ca")) == 1
+            started = min(when(line) for line in logged(made, event="started"))
+            own = max(own, right_at - started)
         finally:
             made.close()
             cluster.delete("Namespace", made.namespace)
-    print(f"{ROUNDS} starts of 3: one CA each; all was right after {worst:.1f} s at worst")
-    assert worst < 5
+    print(f"{ROUNDS} starts of 3: one CA each; at worst all was right {whole:.1f} s after the")
+    print(f"first process was started, {own:.1f} s after it was up")
+    # The rest is Python starting three times on however busy a machine.
+    assert own < 5
+
+
+NAMES = ("a", "b", "c")
+
+
+def logged(made, **fields):
+    """The lines of three controllers that have these fields."""
+    lines = [line for name in NAMES for line in made.log(name)]
+    return [line for line in lines if fields.items() <= line.items()]
+
+
+def when(line):
+    return datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp()
 
 
 def test_a_wiped_bundle_is_healed(running):
@@ -83,8 +96,6 @@ def assert_healed(running):
 
 
 def metrics(made):
-    import urllib3
-
     return urllib3.request("GET", f"{made._controllers[0].metrics}/metrics").data.decode()
 
 
@@ -106,7 +117,7 @@ def test_configurations_deleted_and_applied_again_are_healed_without_a_quarrel(m
     assert (diff.returncode, diff.stdout) == (0, "")
 
 
-def test_it_changes_caBundle_alone_and_owns_nothing_afterwards(made):
+def test_it_changes_the_bundle_alone_and_owns_nothing_afterwards(made):
     """Whoever owned a field of a webhook would keep others from removing that webhook."""
     made.configure("--server-side")
     before = [made.cluster.get(kind, made.names.configuration) for kind in certs_support.KINDS]
@@ -122,8 +133,6 @@ def test_it_changes_caBundle_alone_and_owns_nothing_afterwards(made):
 
 @pytest.mark.parametrize("options", [(), ("--server-side",)], ids=["client-side", "server-side"])
 def test_a_webhook_that_is_removed_stays_away(made, options):
-    import yaml
-
     made.configure(*options)
     made.start()
     made.wait_until_right()
@@ -165,8 +174,8 @@ def test_killed_after_any_write_of_a_rotation_it_completes_and_the_leaf_is_alway
         if not died:
             break
     print(f"killed after each of {writes - 1} writes: completed, and the leaf was trusted")
-    # next; two configurations; promote; leaf, which takes the bundle along.
-    assert writes - 1 >= 6
+    # next; two configurations, twice each; the bundle beside the leaf; promote; leaf.
+    assert writes - 1 >= 8
 
 
 KILLED = certs_support.ROOT / "tests/cluster/certs_killed.py"
@@ -235,9 +244,9 @@ def test_deleted_secrets_come_back_and_servers_stay_trusted(running):
     running.wait_until_right()
     # A server that still shows the first leaf is trusted.
     pem = running.view().authority.pem
-    assert bundle.chain_problems(
-        leaf=bundle.render([leaf]), ca=pem, now=certs_support.utc_now()
-    ) == ()
+    assert (
+        bundle.chain_problems(leaf=bundle.render([leaf]), ca=pem, now=certs_support.utc_now()) == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,11 +270,14 @@ def test_what_is_broken_is_replaced_and_told(running, which, data):
         what="a line in the log",
     )
     running.wait_until_right()
-    assert bundle.chain_problems(
-        leaf=bundle.render([leaf]),
-        ca=running.view().authority.pem,
-        now=certs_support.utc_now(),
-    ) == ()
+    assert (
+        bundle.chain_problems(
+            leaf=bundle.render([leaf]),
+            ca=running.view().authority.pem,
+            now=certs_support.utc_now(),
+        )
+        == ()
+    )
     assert "tfadmit_certs_mended_total" in metrics(running)
 
 
@@ -274,7 +286,9 @@ def test_a_key_of_another_pair_is_replaced(running):
     before = running.view().authority.current.certificate
     running.put("ca", ca_key=other.key)
     wait_for_rotation(running, before)
-    (line,) = [line for line in running.log() if line["event"] == "step" and line["reason"] == "mismatched"]
+    (line,) = [
+        line for line in running.log() if line["event"] == "step" and line["reason"] == "mismatched"
+    ]
     assert line["level"] == "warning"
 
 
@@ -284,8 +298,10 @@ def test_expired_certificates_at_the_start_are_replaced(made):
     ca = issue.issue_ca(now=past, lifetime=365 * DAY, entropy=entropy)
     hostnames = san.check(dns=[f"tfadmit-webhook.{made.namespace}.svc"])
     leaf = issue.issue_leaf(ca=ca, names=hostnames, now=past, entropy=entropy)
-    create(made, "ca", {"ca.crt": ca.certificate, "ca.key": ca.key})
-    create(made, "leaf", {"tls.crt": leaf.certificate, "tls.key": leaf.key, "ca.crt": ca.certificate})
+    certs_support.create(made, "ca", {"ca.crt": ca.certificate, "ca.key": ca.key})
+    certs_support.create(
+        made, "leaf", {"tls.crt": leaf.certificate, "tls.key": leaf.key, "ca.crt": ca.certificate}
+    )
     made.configure()
     made.set_bundles(ca.certificate)
     made.start()
@@ -293,25 +309,8 @@ def test_expired_certificates_at_the_start_are_replaced(made):
     assert len(made.view().authority.trusted) == 1
 
 
-def create(made, which, data):
-    import base64
-
-    made.cluster.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": made.names.secret(which), "namespace": made.namespace},
-            "type": "Opaque" if which == "ca" else "kubernetes.io/tls",
-            "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
-        }
-    )
-
-
 def test_it_ends_at_once_while_the_api_server_does_not_answer(made):
     """A port that takes connections and never says a word."""
-    import json
-    import socket
-
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -325,5 +324,3 @@ def test_it_ends_at_once_while_the_api_server_does_not_answer(made):
         process._child.wait(timeout=15)
         print(f"ended {time.monotonic() - began:.1f} s after SIGTERM")
         assert process._child.returncode == 0
-
-

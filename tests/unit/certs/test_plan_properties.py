@@ -136,7 +136,7 @@ def assert_right(made):
 
 
 @given(made=worlds())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_state_comes_right_and_no_call_fails_on_the_way(made):
     made.settle()
     assert not made.violations
@@ -144,7 +144,7 @@ def test_any_state_comes_right_and_no_call_fails_on_the_way(made):
 
 
 @given(made=worlds(), data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_it_does_so_through_any_crashes(made, data):
     """A crash loses what the process remembers: after any number of writes, several times."""
     for _ in range(data.draw(st.integers(1, 3))):
@@ -157,7 +157,7 @@ def test_it_does_so_through_any_crashes(made, data):
 
 
 @given(made=worlds())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_nothing_is_written_once_all_is_right(made):
     process = made.settle()
     before = len(made.writes)
@@ -168,7 +168,7 @@ def test_nothing_is_written_once_all_is_right(made):
 
 
 @given(made=worlds(), which=st.sets(st.sampled_from(["ca", "leaf"]), min_size=1), data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_secrets_that_are_deleted_at_any_time_come_back(made, which, data):
     process = made.controller()
     for _ in range(data.draw(st.integers(0, 12))):
@@ -181,7 +181,7 @@ def test_secrets_that_are_deleted_at_any_time_come_back(made, which, data):
 
 
 @given(days=st.lists(st.integers(1, 60), min_size=1, max_size=8))
-@settings(max_examples=20)
+@settings(max_examples=6)
 def test_over_years_every_leaf_is_trusted_to_its_end(days):
     """Renewals, rotations and retirements by the calendar, however long the process slept."""
     made = world.World()

@@ -121,7 +121,10 @@ class World:
         by_name = {entry["name"]: entry for entry in changed["webhooks"]}
         for entry in body["webhooks"]:
             by_name[entry["name"]]["clientConfig"] |= entry["clientConfig"]
-        changed["metadata"]["managedFields"] = [{"manager": "kubectl"}, {"manager": "tfadmit-certs"}]
+        changed["metadata"]["managedFields"] = [
+            {"manager": "kubectl"},
+            {"manager": "tfadmit-certs"},
+        ]
         self.configurations[configuration.kind] = self._stamped(changed)
         self.writes.append(configuration.kind)
         self._check(new_leaf=False)
