@@ -53,11 +53,16 @@ class Store:
     def look(self) -> View:
         """Read all of it anew; what does not exist is absent.
 
+        What is written last is read first: the version of a configuration is then older than the
+        CA that goes into it, that of the leaf older than the CA that signs it. So whoever acts on a
+        CA that was replaced meanwhile meets a conflict, even without the Lease.
+
         Raises:
             kube.ApiError: something could not be read.
         """
-        ca, leaf = self._secret("ca"), self._secret("leaf")
-        found = (self._configuration(kind) for kind in hooks.KINDS)
+        found = [self._configuration(kind) for kind in hooks.KINDS]
+        leaf = self._secret("leaf")
+        ca = self._secret("ca")
         return View(
             authority=state.read_authority(ca, label=self._names.label("ca")) if ca else None,
             leaf=state.read_leaf(leaf, label=self._names.label("leaf")) if leaf else None,

@@ -44,6 +44,10 @@ class World:
         self._version = 0
         self._trusted_pairs = set()
         self._held_since = {}
+        # Called before each request: what others do between two of them.
+        self.before_request = lambda: None
+        self.leading = True
+        self.monitor = Monitor()
 
     def __repr__(self):
         """What hypothesis shows of a state that fails."""
@@ -87,53 +91,73 @@ class World:
         # What stands there at the beginning has done so for long.
         self._held_since = dict.fromkeys(self._held(), self.monotonic - 3600)
 
-    # What the controller does (controller.Objects).
+    # What the API server does (kube.Api), for secret.Store.
 
-    def look(self):
-        def read(which, reader):
-            found = self.secrets.get(which)
-            return reader(found, label=NAMES.label(which)) if found else None
+    def request(self, method, path, *, query=None, body=None, content_type=None):
+        self.before_request()
+        kind = path.split("/")[4] if path.startswith("/apis") else "secrets"
+        items, key = self._place(kind, path)
+        if method == "POST":
+            if self.secrets.get(which := self._which(body["metadata"]["name"])):
+                raise kube.ConflictError("exists", status=409)
+            return self._store(self.secrets, which, body)
+        item = items.get(key)
+        if item is None:
+            raise kube.NotFoundError("404", status=404)
+        if method == "GET":
+            return copy.deepcopy(item)
+        if method == "PUT":
+            self._guard(item, body["metadata"]["resourceVersion"])
+            return self._store(items, key, body)
+        if content_type == kube.JSON_PATCH:
+            try:
+                return self._store(items, key, jsonpatch.apply_patch(item, body))
+            except jsonpatch.JsonPatchTestFailed as error:
+                raise kube.ConflictError(str(error), status=409) from error
+        self._guard(item, body["metadata"]["resourceVersion"])
+        return self._store(items, key, self._applied(item, body))
 
-        return state.View(
-            authority=read("ca", state.read_authority),
-            leaf=read("leaf", state.read_leaf),
-            configurations=tuple(
-                hooks.read(item, kind=kind, names=NAMES)
-                for kind, item in self.configurations.items()
-            ),
-        )
-
-    def write(self, change):
-        old = self.secrets.get(change.which)
-        version = old["metadata"]["resourceVersion"] if old else None
-        if version != change.version:
-            raise kube.ConflictError("409", status=409)
-        empty = {"metadata": {"name": NAMES.secret(change.which)}}
-        self.secrets[change.which] = self._stamped(secret._changed(old or empty, change))
-        self.writes.append(change)
-        self._check(new_leaf="tls.crt" in change.data)
-
-    def publish(self, configuration, *, pem):
-        item = self.configurations[configuration.kind]
-        body = hooks.apply_body(configuration, pem=pem)
-        assert body["metadata"]["resourceVersion"] == item["metadata"]["resourceVersion"]
+    def _applied(self, item, body):
+        """Server-side apply, as far as it is used: entries by name, known ones only."""
         changed = copy.deepcopy(item)
         by_name = {entry["name"]: entry for entry in changed["webhooks"]}
         for entry in body["webhooks"]:
             by_name[entry["name"]]["clientConfig"] |= entry["clientConfig"]
-        changed["metadata"]["managedFields"] = [
-            {"manager": "kubectl"},
-            {"manager": "tfadmit-certs"},
-        ]
-        self.configurations[configuration.kind] = self._stamped(changed)
-        self.writes.append(configuration.kind)
-        self._check(new_leaf=False)
+        managers = [{"manager": "kubectl"}, {"manager": "tfadmit-certs"}]
+        changed["metadata"]["managedFields"] = managers
+        return changed
 
-    def disown(self, configuration):
-        item = self.configurations[configuration.kind]
-        patched = jsonpatch.apply_patch(item, hooks.disown_patch(configuration))
-        self.configurations[configuration.kind] = self._stamped(patched)
-        self.writes.append(configuration.kind)
+    def _place(self, kind, path):
+        if kind == "secrets":
+            return self.secrets, self._which(path.rpartition("/")[2])
+        kinds = {name.lower() + "s": name for name in hooks.KINDS}
+        return self.configurations, kinds[kind]
+
+    def _which(self, name):
+        return {NAMES.secret("ca"): "ca", NAMES.secret("leaf"): "leaf"}.get(name)
+
+    def _guard(self, item, version):
+        if item["metadata"]["resourceVersion"] != version:
+            raise kube.ConflictError("409", status=409)
+
+    def _store(self, items, key, item):
+        old = self._shown(items.get(key))
+        items[key] = self._stamped(copy.deepcopy(item))
+        if items is self.configurations:
+            items[key]["kind"] = key
+        self.writes.append(key)
+        self._check(new_leaf=key == "leaf" and self._shown(items[key]) != old)
+        return items[key]
+
+    def _shown(self, item):
+        return ((item or {}).get("data") or {}).get("tls.crt")
+
+    def look(self):
+        waiting, self.before_request = self.before_request, lambda: None
+        try:
+            return secret.Store(self, names=NAMES).look()
+        finally:
+            self.before_request = waiting
 
     # How time goes by.
 
@@ -143,7 +167,11 @@ class World:
             wall=lambda: self.now, monotonic=lambda: self.monotonic, chance=lambda: 0.5
         )
         return controller.Controller(
-            self, workshop=WORKSHOP, leading=lambda: True, monitor=Silent(), clock=clock
+            secret.Store(self, names=NAMES),
+            workshop=WORKSHOP,
+            leading=lambda: self.leading,
+            monitor=self.monitor,
+            clock=clock,
         )
 
     def pass_time(self, seconds):
@@ -238,15 +266,25 @@ class World:
         return item
 
 
-class Silent:
+class Monitor:
+    """What the controller tells, in order."""
+
+    def __init__(self):
+        self.done = []
+        self.healed = []
+        self.failures = []
+        self.refused = False
+
     def saw(self, view, *, refused, phase):
-        pass
+        self.refused = refused
 
     def did(self, step, *, healed):
-        pass
+        self.done.append((step.name, step.word))
+        if healed:
+            self.healed.append(step.target.kind)
 
     def failed(self, reason):
-        raise AssertionError(reason)
+        self.failures.append(reason)
 
 
 def moment(at: datetime) -> str:
