@@ -1,6 +1,7 @@
 """The Lease: one holder, taken over when it is not renewed, at once when it is given away."""
 
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ class Objects:
     """The Lease of an API server; `fails` are errors of the next requests."""
 
     def __init__(self):
-        self.item = None
+        self.item: dict[str, Any] | None = None
         self.version = 0
         self.fails = []
 
@@ -26,6 +27,7 @@ class Objects:
         self._store(spec)
 
     def replace(self, item, spec):
+        assert self.item
         if item["metadata"]["resourceVersion"] != self.item["metadata"]["resourceVersion"]:
             raise kube.ConflictError("409", status=409)
         self._store(spec)

@@ -360,3 +360,55 @@ def test_serials_are_random_and_keys_are_p256(made):
     for certificate in (first, made.authority.current.certificate):
         assert isinstance(certificate.public_key().curve, ec.SECP256R1)
         assert certificate.not_valid_before_utc == builders.SECOND - HOUR
+
+
+@pytest.mark.parametrize("request_number", [0, 1, 2, 3, 4])
+def test_who_acts_on_what_was_replaced_meanwhile_does_no_harm(steady, request_number):
+    """A whole rotation by another between two of the requests of one look; the Lease has failed."""
+    one, other = steady.settle(), steady.controller()
+
+    def rotate():
+        steady.before_request = lambda: None
+        steady.secrets["ca"]["metadata"]["annotations"] = {"tfadmit.dev/rotate": "ca"}
+        steady.settle(process=other)
+
+    steady.before_request = iter_once(rotate, skip=request_number)
+    for _ in range(3):
+        one._guarded_round()
+    assert steady.violations == []
+    steady.settle(process=one)
+    assert steady.violations == []
+
+
+def test_a_date_that_is_too_early_for_the_leaf_in_use_is_mended(made):
+    old, new = builders.make_ca(), builders.make_ca()
+    put_installed(made, old, leaf_of(old))
+    soon = {"tfadmit.dev/retired-until": world.moment(NOW - DAY)}
+    made.put(
+        "ca",
+        {"ca.crt": new.certificate, "ca.key": new.key, "retired.crt": old.certificate},
+        soon,
+    )
+    made.settle()
+    assert made.monitor.done[0] == ("adopt", "orphan")
+    assert made.authority.retired == bundle.parse(old.certificate)
+    assert not made.violations
+
+
+def test_the_copy_beside_the_leaf_tells_what_a_lost_ca_was(steady):
+    """The Secret of the CA and every caBundle are gone: servers still live by the leaf."""
+    old = steady.authority.current.certificates
+    del steady.secrets["ca"]
+    steady.configure(MUTATING, None)
+    steady.configure(VALIDATING, None)
+    steady.settle()
+    assert steady.authority.retired == old
+    assert steady.monitor.done[0] == ("replace-ca", "missing")
+
+
+def test_the_bundles_tell_it_when_both_secrets_are_lost(steady):
+    old = steady.authority.current.certificates
+    steady.secrets.clear()
+    steady.settle()
+    assert steady.authority.retired == old
+    assert not steady.violations

@@ -201,7 +201,7 @@ def test_two_that_both_believe_they_lead_do_no_harm(made, data):
     """The Lease may fail: one acts on what it read before the other changed it."""
     one, other = made.controller(), made.controller()
     steps = st.integers(0, 3).flatmap(lambda many: st.just(many) if many < 3 else st.just(0))
-    inside = []
+    inside: list[bool] = []
 
     def meanwhile():
         if inside:

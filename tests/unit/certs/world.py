@@ -7,6 +7,7 @@ not trusted by it any more, or a new leaf that a webhook does not trust.
 import base64
 import copy
 from datetime import datetime, timedelta
+from typing import Any
 
 import jsonpatch
 
@@ -117,6 +118,10 @@ class World:
         self._guard(item, body["metadata"]["resourceVersion"])
         return self._store(items, key, self._applied(item, body))
 
+    def _objects(self):
+        api: Any = self
+        return secret.Store(api, names=NAMES)
+
     def _applied(self, item, body):
         """Server-side apply, as far as it is used: entries by name, known ones only."""
         changed = copy.deepcopy(item)
@@ -155,7 +160,7 @@ class World:
     def look(self):
         waiting, self.before_request = self.before_request, lambda: None
         try:
-            return secret.Store(self, names=NAMES).look()
+            return self._objects().look()
         finally:
             self.before_request = waiting
 
@@ -167,7 +172,7 @@ class World:
             wall=lambda: self.now, monotonic=lambda: self.monotonic, chance=lambda: 0.5
         )
         return controller.Controller(
-            secret.Store(self, names=NAMES),
+            self._objects(),
             workshop=WORKSHOP,
             leading=lambda: self.leading,
             monitor=self.monitor,

@@ -257,3 +257,28 @@ def test_all_faults_of_exemptions_come_at_once_each_with_its_path():
         "exemptions[4].reasons: there is no such setting: did you mean reason?",
         "exemptions[5]: must be a mapping of names to values, not 3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("section", "fault"),
+    [
+        ("{leafLifetime: 7d}", "leafLifetime: is '7d', which is no duration such as 8760h, 1h30m"),
+        ("{leafLifetime: ''}", "leafLifetime: is '', which is no duration such as 8760h"),
+        ("{leafLifetime: 1m}", "leafLifetime: is 1m, must be from 10m to 9528h"),
+        ("{settle: 2h}", "settle: is 2h, must be from 1s to 1h: API servers hear of a new"),
+        ("{clockSkew: 9999999999999999999h}", "clockSkew: is 9999999999999999999h, must be from"),
+        ("{leafLifetime: 10h}", "leafRenewBefore: is over nine tenths of leafLifetime"),
+        ("{caRenewBefore: 8000h}", "caRenewBefore: is over nine tenths of caLifetime"),
+        ("{caRenewBefore: 100h}", "caRenewBefore: is shorter than leafLifetime and settle"),
+        ("{leaf: 1h}", "leaf: there is no such setting"),
+    ],
+)
+def test_lifetimes_that_would_not_work_are_faults(section, fault):
+    (found,) = faults(f"certificates: {section}")
+    assert found.startswith(f"certificates.{fault}")
+
+
+def test_lifetimes_can_be_stated_in_part():
+    found = loaded("certificates: {leafLifetime: 24h, leafRenewBefore: 8h, settle: null}")
+    assert found.certificates.leaf_lifetime == "24h"
+    assert found.certificates.settle == "60s"
