@@ -1,6 +1,7 @@
-"""Certificates for the webhook: issue them and keep them in files.
+"""Certificates for the webhook: issue them, rotate them in a cluster, keep them in files.
 
-Layers, top to bottom: `cli > report > files > issue > bundle > san > fault`. All but two are
-pure: `files` touches the disk, `cli` the terminal and the clock. Only `issue` and `bundle` know the
-cryptography library.
+Pure: `plan` (what to do next), `steps` (what is written), `judge`, `state`, `hooks`, `issue`,
+`bundle` and below. I/O: `kube` (the API server), and by way of it `secret`, `lease` and `watch`;
+`files` (the disk); `metrics` (a port); `controller` and `service` (the process); the commands (the
+terminal). Only `issue` and `bundle` know the cryptography library, only `kube` the Kubernetes client.
 """
