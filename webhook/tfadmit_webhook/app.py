@@ -40,6 +40,9 @@ class Observer(Protocol):
     def rejected(self, *, status: int, message: str, path: str) -> None:
         """Take note of a request that was no review."""
 
+    def shed(self, cause: str) -> None:
+        """Take note of what was sent away because there was too much of it."""
+
 
 ContextFactory = Callable[[Callable[[], float]], lookup.Context]
 
@@ -102,12 +105,16 @@ class _Endpoint:
     def __call__(self) -> Response:
         arrived: float = request.environ.get(ARRIVED, self._clock())
         _check_content()
-        # parse_form_data=False: a review is never a form, whatever its header says.
-        admission = review.parse(request.get_data(cache=False, parse_form_data=False))
         patience = deadline.seconds(
             request.args.get("timeout"), default=self._server.default_timeout_seconds
         )
         remaining = deadline.remaining(arrived=arrived, patience=patience, clock=self._clock)
+        if remaining() <= 0:
+            # The API server has given up or is about to; others can still be answered in time.
+            self._observer.shed("deadline")
+            raise review.UnreadableError("the review waited for too long; ask again", status=503)
+        # parse_form_data=False: a review is never a form, whatever its header says.
+        admission = review.parse(request.get_data(cache=False, parse_form_data=False))
         result, body, fault = self._decide(admission, remaining)
         self._observer.decided(
             admission, result, hook=self._hook, seconds=self._clock() - arrived, fault=fault
@@ -163,7 +170,10 @@ def _add_error_pages(app: Flask, observer: Observer) -> None:
         return _text(line, status=status)
 
     def unreadable(error: review.UnreadableError) -> Response:
-        return refuse(error.status, str(error))
+        response = refuse(error.status, str(error))
+        if error.status == 503:
+            response.headers["Retry-After"] = "1"
+        return response
 
     def http(error: HTTPException) -> Response:
         response = refuse(error.code or 500, error.description or error.name)

@@ -9,19 +9,26 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tfadmit_webhook import signals
+
 OK, REFUSED = 0, 2
-_EXTRA = frozenset(("aiohttp", "flask", "kubernetes", "prometheus_client", "pydantic", "yaml"))
+_EXTRA = frozenset(
+    ("aiohttp", "cryptography", "flask", "kubernetes", "prometheus_client", "pydantic", "yaml")
+)
 
 _DESCRIPTION = """\
-Serve the admission webhook over TLS until SIGTERM. Logs are JSON lines on standard error; the first
-ones tell the addresses in use.
+Serve the admission webhook over TLS until SIGTERM; it then goes on answering until nobody asks any
+more. SIGINT (Ctrl-C) ends it after the reviews in work. Logs are JSON lines on standard error; the
+first ones tell the addresses in use.
 """
 _EPILOG = """\
 examples:
+  %(prog)s --tls-secret tfadmit-system/tfadmit-webhook-tls --in-cluster
   %(prog)s --tls-cert tls.crt --tls-key tls.key --in-cluster --config settings.yaml
   %(prog)s --tls-cert tls.crt --tls-key tls.key --host 127.0.0.1 --port 0 --objects jobset.yaml
 
-An API server that cannot be reached is no reason to stop: /readyz says so until it answers.
+An API server that cannot be reached, a Secret that does not exist yet and a certificate out of date
+are no reasons to stop: /readyz says so until they are mended.
 """
 
 
@@ -32,7 +39,8 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit serve") -> i
     except SystemExit as stop:  # argparse has printed the help (0) or the mistake (2)
         return stop.code if isinstance(stop.code, int) else REFUSED
     try:
-        return _serve(arguments, prog=prog)
+        with signals.caught() as caught:
+            return _serve(arguments, prog=prog, caught=caught)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
@@ -53,20 +61,60 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--host", default="0.0.0.0", help="address to listen on (default: %(default)s)")  # noqa: S104 - a pod's
     # 10250: the one port beside 443 that private GKE clusters open from the control plane to nodes.
     add("--port", type=_port, default=10250, help="0 for any free one (default: %(default)s)")
-    add("--tls-cert", metavar="FILE", type=Path, required=True, help="certificate with its chain")
-    add("--tls-key", metavar="FILE", type=Path, required=True, help="its private key")
+    _add_certificates(parser)
     metrics = parser.add_mutually_exclusive_group()
     metrics.add_argument(
         "--metrics-port",
         metavar="PORT",
         type=_port,
         default=8080,
-        help="plain HTTP port of /metrics, 0 for any free one (default: %(default)s)",
+        help="plain HTTP port of /metrics, /healthz and /readyz, 0 for any free one "
+        "(default: %(default)s)",
     )
-    metrics.add_argument("--no-metrics", action="store_true", help="serve no metrics")
+    metrics.add_argument("--no-metrics", action="store_true", help="serve no plain HTTP")
     where = parser.add_argument_group("where JobSets and Jobs are looked up, exactly one of")
     _add_sources(where.add_mutually_exclusive_group(required=True))
     return parser
+
+
+def _add_certificates(parser: argparse.ArgumentParser) -> None:
+    own = parser.add_argument_group(
+        "its certificate, by two files or by a Secret; watched for changes"
+    )
+    own.add_argument("--tls-cert", metavar="FILE", type=Path, help="certificate with its chain")
+    own.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key")
+    own.add_argument(
+        "--tls-secret",
+        metavar="NAMESPACE/NAME",
+        type=_secret,
+        help="Secret of the type kubernetes.io/tls, in the cluster of the look-ups",
+    )
+    others = parser.add_argument_group("whom it trusts, and who trusts it")
+    others.add_argument(
+        "--webhook-configuration",
+        metavar="NAME",
+        help="be ready only when the caBundles of the webhook configurations of this name fit",
+    )
+    others.add_argument(
+        "--client-ca",
+        metavar="FILE",
+        type=Path,
+        help="take reviews only from clients with a certificate of these CAs; watched for changes",
+    )
+    others.add_argument(
+        "--client-name",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="and with this common name; may be repeated",
+    )
+
+
+def _secret(text: str) -> tuple[str, str]:
+    namespace, _, name = text.partition("/")
+    if namespace and name and "/" not in name:
+        return namespace, name
+    raise argparse.ArgumentTypeError(f"{text!r} is no Secret: use NAMESPACE/NAME")
 
 
 def _add_sources(group: argparse._MutuallyExclusiveGroup) -> None:
@@ -87,18 +135,23 @@ def _port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no port: use 0 to 65535")
 
 
-def _serve(arguments: argparse.Namespace, *, prog: str) -> int:
+def _serve(arguments: argparse.Namespace, *, prog: str, caught: signals.Signals) -> int:
     # Here and not above, because they load Flask, aiohttp and pydantic.
-    from tfadmit_webhook import json_log, plan, serve  # noqa: PLC0415
+    from tfadmit_webhook import json_log, listen, plan, serve  # noqa: PLC0415
 
     planned = plan.make(
         plan.Arguments(
             config=arguments.config,
-            tls_cert=arguments.tls_cert,
-            tls_key=arguments.tls_key,
             host=arguments.host,
             port=arguments.port,
             metrics_port=None if arguments.no_metrics else arguments.metrics_port,
+            tls_cert=arguments.tls_cert,
+            tls_key=arguments.tls_key,
+            tls_secret=arguments.tls_secret,
+            client_ca=arguments.client_ca,
+            client_names=tuple(arguments.client_name),
+            webhook_configuration=arguments.webhook_configuration,
+            in_cluster=arguments.in_cluster,
             kubeconfig=arguments.kubeconfig,
             objects=tuple(arguments.objects or ()),
         )
@@ -107,9 +160,11 @@ def _serve(arguments: argparse.Namespace, *, prog: str) -> int:
         _complain(prog, planned)
         return REFUSED
     json_log.install()
+    if caught.came:  # while everything was loaded
+        return OK
     try:
-        serve.run(planned)
-    except serve.ListenError as error:
+        serve.run(planned, caught)
+    except listen.ListenError as error:
         _complain(prog, [str(error)])
         return REFUSED
     return OK

@@ -68,6 +68,8 @@ class Decision:
     patch: Sequence[Operation] = ()
     warnings: Sequence[str] = ()
     audit: tuple[tuple[str, str], ...] = ()
+    violations: tuple[tuple[str, str], ...] = ()
+    """Identifier and level of each violated rule, once per violation; for the metrics."""
 
 
 def allow(reason: Reason, *, warnings: Sequence[str] = ()) -> Decision:

@@ -167,8 +167,17 @@ def _judged(violations: tuple[policy.Violation, ...]) -> Decision:
         *_named("violations", [item for item in violations if not item.exempted]),
         *_named("exempted", [item for item in violations if item.exempted]),
     )
+    counted = tuple(
+        (item.rule.id, "exempted" if item.exempted else item.level) for item in violations
+    )
     if not denied:
-        return Decision(allowed=True, reason=Reason.CONFORMS, warnings=warnings, audit=audit)
+        return Decision(
+            allowed=True,
+            reason=Reason.CONFORMS,
+            warnings=warnings,
+            audit=audit,
+            violations=counted,
+        )
     sentences = [violation.sentence for violation in denied]
     return Decision(
         allowed=False,
@@ -177,6 +186,7 @@ def _judged(violations: tuple[policy.Violation, ...]) -> Decision:
         code=403,
         warnings=warnings,
         audit=audit,
+        violations=counted,
     )
 
 

@@ -1,85 +1,36 @@
-"""What the server tells about itself: Prometheus metrics and one log line per decision.
+"""What the server tells about itself: what is counted, and one log line per decision.
 
-Names and labels stand here, once. Labels are few and closed; nothing of a pod is one. No log line
-holds an object or a value of an environment variable. Serving `/metrics` is done in `serve`.
+Names and labels of the metrics stand in `metrics`. No log line holds an object or a value of an
+environment variable. Serving `/metrics` is done in `serve`.
 """
 
 import logging
-import platform
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-import tfadmit_trainer
-from tfadmit_webhook import raw
-from tfadmit_webhook.decision import Decision
+from tfadmit_webhook import metrics, raw
+from tfadmit_webhook.decision import Decision, Reason
 from tfadmit_webhook.review import Request
 
 _LOG = logging.getLogger("tfadmit")
-# From an answer without a look-up (about 1 ms) to the API server's default patience.
-_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_OPERATIONS = frozenset(("CREATE", "UPDATE", "DELETE", "CONNECT"))
 
 
 class Observer:
     """Counts and logs what happens; safe to call from any thread."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = Counter(
-            "tfadmit_admission_requests_total",
-            "Admission requests that were decided.",
-            ("hook", "allowed", "reason", "dry_run"),
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "tfadmit_admission_duration_seconds",
-            "Time from the arrival of a review to its answer.",
-            ("hook",),
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self._in_flight = Gauge(
-            "tfadmit_in_flight", "Reviews in work or waiting for a thread.", registry=registry
-        )
-        self._rejected = Counter(
-            "tfadmit_rejected_requests_total",
-            "Requests that were refused as HTTP requests.",
-            ("status",),
-            registry=registry,
-        )
-        self._init_lookups(registry)
-
-    def _init_lookups(self, registry: CollectorRegistry) -> None:
-        self._lookups = Counter(
-            "tfadmit_lookups_total",
-            "Look-ups of JobSets and Jobs.",
-            ("object", "source", "outcome"),
-            registry=registry,
-        )
-        self._lookup_seconds = Histogram(
-            "tfadmit_lookup_duration_seconds",
-            "Time that the API server took to answer a look-up.",
-            ("object",),
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self._synced = Gauge(
-            "tfadmit_cache_synced", "1 while the watch of JobSets is up.", registry=registry
-        )
-        self._objects = Gauge("tfadmit_cache_objects", "JobSets in the cache.", registry=registry)
-        self._certificates = Counter(
-            "tfadmit_certificate_reads_total",
-            "Renewed certificates that were read while serving.",
-            ("outcome",),
-            registry=registry,
-        )
-        Gauge(
-            "tfadmit_build_info",
-            "1, with the versions in use.",
-            ("version", "python"),
-            registry=registry,
-        ).labels(tfadmit_trainer.__version__, platform.python_version()).set(1)
+    def __init__(
+        self, registry: CollectorRegistry, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._metrics = metrics.Metrics(registry)
+        self._clock = clock
+        self._heard: float | None = None
+        self._metrics.cache_age.set_function(self._cache_age)
 
     def decided(
         self,
@@ -91,10 +42,12 @@ class Observer:
         fault: BaseException | None = None,
     ) -> None:
         """Count and log one decision; `fault` is the exception behind a fault of ours."""
-        reason = decision.reason.value
-        allowed, dry_run = _word(decision.allowed), _word(request.dry_run)
-        self._requests.labels(hook, allowed, reason, dry_run).inc()
-        self._seconds.labels(hook).observe(seconds)
+        reason, dry_run = decision.reason.value, "true" if request.dry_run else "false"
+        counted = self._metrics.requests
+        counted.labels(hook, _operation(request), _kind(decision), reason, dry_run).inc()
+        self._metrics.seconds.labels(hook).observe(seconds)
+        for rule, violated in decision.violations:
+            self._metrics.violations.labels(rule, violated).inc()
         fields = _decision_fields(request, decision) | {
             "hook": hook,
             "ms": round(seconds * 1000, 1),
@@ -108,44 +61,81 @@ class Observer:
         )
 
     def certificate_read(self, *, trouble: str = "") -> None:
-        """Count and log that a renewed certificate is used, or why it cannot be."""
-        self._certificates.labels("failed" if trouble else "used").inc()
-        fields = {"used": not trouble, "message": trouble or "renewed"}
+        """Count and log that another certificate is used, or why it cannot be."""
+        self._metrics.reloads.labels("failed" if trouble else "used").inc()
+        fields = {"used": not trouble, "message": trouble or "in use from the next handshake on"}
         _LOG.log(
             logging.ERROR if trouble else logging.INFO, "certificate", extra={"fields": fields}
         )
 
+    def certificate_ends(self, *, leaf: datetime, ca: datetime | None) -> None:
+        """Tell when the certificate in use and its CA end."""
+        for name, end in (("leaf", leaf), ("ca", ca)):
+            if end:
+                self._metrics.not_after.labels(name).set(end.timestamp())
+
+    def ca_bundle(self, *, configuration: str, trusted: bool, size: int) -> None:
+        """Tell whether a webhook configuration trusts the certificate in use."""
+        self._metrics.trusted.labels(configuration).set(int(trusted))
+        self._metrics.bundle_bytes.labels(configuration).set(size)
+
+    def draining(self) -> None:
+        """Tell that the server was told to end."""
+        self._metrics.draining.set(1)
+
+    def connected(self, count: int) -> None:
+        """Tell how many connections there are."""
+        self._metrics.connections.set(count)
+
+    def shed(self, cause: str) -> None:
+        """Count what was sent away because there was too much of it."""
+        self._metrics.shed.labels(cause).inc()
+
     def rejected(self, *, status: int, message: str, path: str) -> None:
         """Count and log a request that was refused as an HTTP request."""
-        self._rejected.labels(str(status)).inc()
+        self._metrics.rejected.labels(str(status)).inc()
         fields = {"status": status, "path": path, "message": message}
         _LOG.warning("rejected", extra={"fields": fields})
 
     @contextmanager
     def in_flight(self) -> Iterator[None]:
         """Count a review as long as the context lasts."""
-        with self._in_flight.track_inprogress():
+        with self._metrics.in_flight.track_inprogress():
             yield
 
     def looked_up(
         self, *, kind: str, source: str, outcome: str, seconds: float | None = None
     ) -> None:
         """Count a look-up; `seconds` when the API server was asked."""
-        self._lookups.labels(kind, source, outcome).inc()
+        self._metrics.lookups.labels(kind, source, outcome).inc()
         if seconds is not None:
-            self._lookup_seconds.labels(kind).observe(seconds)
+            self._metrics.lookup_seconds.labels(kind).observe(seconds)
 
     def cache_changed(self, *, objects: int) -> None:
         """Tell how many JobSets the cache holds."""
-        self._objects.set(objects)
+        self._metrics.objects.set(objects)
 
     def watch_changed(self, *, up: bool) -> None:
         """Tell whether the cache follows the API server."""
-        self._synced.set(int(up))
+        self._metrics.synced.set(int(up))
+
+    def heard(self) -> None:
+        """Tell that the watch of JobSets said something just now."""
+        self._heard = self._clock()
+
+    def _cache_age(self) -> float:
+        return float("nan") if self._heard is None else self._clock() - self._heard
 
 
-def _word(value: bool) -> str:  # noqa: FBT001 - the value itself is the subject
-    return "true" if value else "false"
+def _kind(decision: Decision) -> str:
+    if decision.allowed:
+        return "patched" if decision.patch else "allowed"
+    return "fault" if decision.reason is Reason.FAULT else "denied"
+
+
+def _operation(request: Request) -> str:
+    # Closed, whatever the review says.
+    return request.operation if request.operation in _OPERATIONS else "OTHER"
 
 
 def _decision_fields(request: Request, decision: Decision) -> dict[str, Any]:

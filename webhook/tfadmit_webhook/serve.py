@@ -1,57 +1,83 @@
-"""The running server: parts put together, sockets, signals, and a clean end.
+"""The running server: parts put together, sockets, and a clean end.
 
-One process: an event loop that owns the sockets (`bridge`), threads for the application (`app`),
-and whatever the look-ups need. Nothing is decided here. Everything that can be wrong with arguments
-has been checked by the caller; what is left is a port that cannot be had.
+One process: an event loop that owns the sockets (`life`, `listen`), threads for the application
+(`app`), and whatever look-ups and certificates need. Nothing is decided here. Everything that can
+be wrong with arguments has been checked by the caller; what is left is a port that cannot be had.
 """
 
 import asyncio
 import contextlib
 import functools
 import logging
-import signal
 import socket
-import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
-from wsgiref.simple_server import WSGIServer
+from datetime import datetime, timezone
+from typing import Protocol
 
-from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
-from prometheus_client import CollectorRegistry, disable_created_metrics, start_http_server
+from prometheus_client import CollectorRegistry, disable_created_metrics, make_wsgi_app
 
-from tfadmit_webhook import app, bridge, facts, lookup, tls
+from tfadmit_webhook import (
+    app,
+    bridge,
+    drain,
+    facts,
+    handler,
+    identity,
+    life,
+    listen,
+    lookup,
+    plain,
+    trust,
+    wsgi,
+)
 from tfadmit_webhook.observe import Observer
 from tfadmit_webhook.settings import Settings
+from tfadmit_webhook.signals import Signals
 
 _LOG = logging.getLogger("tfadmit")
-_HTTP_LOG = logging.getLogger("tfadmit.http")
-# As the API server's client: it gives up a handshake after 10 s.
-_HANDSHAKE_SECONDS = 10.0
-# Two calls of stat. The kubelet takes up to a minute to bring a changed Secret anyway.
-_RENEWAL_SECONDS = 2.0
-# A burst of pods opens hundreds of connections at once; the kernel cuts this at somaxconn.
-_BACKLOG = 1024
-# Longer than any review takes (the API server waits 30 s at most).
-_FINISH_SECONDS = 30.0
+# A kubelet and a few that collect metrics.
+_PLAIN_CONNECTIONS = 64
+_PLAIN_KEEP_ALIVE_SECONDS = 75
 
 
-class ListenError(Exception):
-    """An address cannot be listened on; the message says which and why."""
-
-
-class Source(facts.ClusterReader, Protocol):
-    """Who answers look-ups, and what runs behind that."""
+class Runner(Protocol):
+    """Something that runs beside the event loop."""
 
     def start(self) -> None:
-        """Begin what runs behind it."""
+        """Begin."""
 
     def stop(self) -> None:
-        """End it."""
+        """End."""
+
+
+class Source(facts.ClusterReader, Runner, Protocol):
+    """Who answers look-ups, and what runs behind that."""
 
     def failing(self) -> list[str]:
         """Why requests should not come here yet, one line each."""
+
+
+class Certificate(Runner, Protocol):
+    """Where certificates come from."""
+
+    def look(self) -> None:
+        """Look for another one; called every second in a thread."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clients:
+    """Whose certificates are asked of those who send reviews."""
+
+    ca: bytes
+    """Their CAs, as PEM."""
+
+    look: Callable[[identity.Keeper], None]
+    """Looks for other CAs."""
+
+    names: Collection[str] = ()
+    """Common names that may send reviews; every name when there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,45 +85,155 @@ class Plan:
     """What to run."""
 
     settings: Settings
-    identity: tls.Identity
-    certificate: tls.Files
-    """Where a renewed certificate appears."""
-
+    certificate: Callable[[identity.Keeper], Certificate]
     source: Callable[[Observer], Source]
     host: str
     port: int
     metrics_port: int | None
-    """Port of the metrics; None for no metrics at all. 0 lets the system choose, as for `port`."""
+    """Port of metrics and probes; None for none. 0 lets the system choose, as for `port`."""
+
+    clients: Clients | None = None
+    """Who may send reviews; None for everybody who reaches the port."""
+
+    configuration: str = ""
+    """Name of the webhook configurations that must trust the certificate."""
+
+    configurations: Callable[[Callable[[trust.Found], bool]], Runner] | None = None
+    """Reads them."""
 
 
-def run(plan: Plan) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what is being worked on.
+def run(plan: Plan, signals: Signals) -> None:
+    """Serve until SIGTERM or SIGINT, then drain and finish what is being worked on.
 
     Raises:
-        ListenError: a port cannot be had.
+        listen.ListenError: a port cannot be had.
     """
     # Without a time stamp beside every counter, which would double the page.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
-    observer = Observer(registry)
-    source = plan.source(observer)
-    application = app.create_app(
-        context_for=functools.partial(_context, source, plan.settings),
-        ready=source.failing,
-        observer=observer,
-        server=plan.settings.server,
-    )
-    handler = bridge.Bridge(
-        application, server=plan.settings.server, observer=observer, arrived=app.ARRIVED
-    )
+    server = _Server(plan, Observer(registry))
     with contextlib.ExitStack() as ends:
-        ends.callback(handler.close)
-        listener = ends.enter_context(_bind(plan.host, plan.port))
-        ends.callback(_metrics(plan, registry))
-        source.start()
-        ends.callback(source.stop)
-        asyncio.run(_serve(listener, handler, plan, observer))
+        parts = server.open(registry, ends)
+        for runner in server.runners:
+            runner.start()
+            ends.callback(runner.stop)
+        asyncio.run(life.live(parts, signals))
     _LOG.info("stopped", extra={"fields": {}})
+
+
+class _Server:
+    """The parts, each made once."""
+
+    def __init__(self, plan: Plan, observer: Observer) -> None:
+        self._plan = plan
+        self._observer = observer
+        self._drain = drain.Drain(server=plan.settings.server, clock=time.monotonic)
+        client_ca = plan.clients.ca if plan.clients else b""
+        self._keeper = identity.Keeper(observer=observer, now=_now, client_ca=client_ca)
+        self._source = plan.source(observer)
+        self._certificate = plan.certificate(self._keeper)
+        self.runners: list[Runner] = [self._certificate, self._source]
+        self._trust: trust.Trust | None = None
+        if plan.configurations:
+            self._trust = self._make_trust()
+            self.runners.append(plan.configurations(self._trust.take))
+
+    def open(self, registry: CollectorRegistry, ends: contextlib.ExitStack) -> life.Parts:
+        """Take the ports and make what answers on them."""
+        plan, listener = self._plan, self._bound(self._plan.port, ends)
+        application = self._application()
+        front = bridge.Bridge(
+            application,
+            server=plan.settings.server,
+            observer=self._observer,
+            drain=self._drain,
+            arrived=app.ARRIVED,
+            clients=bridge.Clients(names=plan.clients.names) if plan.clients else None,
+        )
+        ends.callback(front.close)
+        looks = [self._certificate.look, self._keeper.look]
+        if plan.clients:
+            looks.append(functools.partial(plan.clients.look, self._keeper))
+        return life.Parts(
+            reviews=functools.partial(self._reviews, listener, front),
+            plain=self._plain(application, registry, ends),
+            keeper=self._keeper,
+            drain=self._drain,
+            observer=self._observer,
+            looks=looks,
+            listening=lambda: _say_listening("webhook", f"https://{_address(listener)}"),
+        )
+
+    def _application(self) -> wsgi.Application:
+        return app.create_app(
+            context_for=functools.partial(_context, self._source, self._plan.settings),
+            ready=self._failing,
+            observer=self._observer,
+            server=self._plan.settings.server,
+        )
+
+    def _failing(self) -> list[str]:
+        lines = ["the server is ending"] if self._drain.draining else []
+        lines += [*self._keeper.failing(), *self._source.failing()]
+        return lines + (self._trust.failing() if self._trust else [])
+
+    def _make_trust(self) -> trust.Trust:
+        return trust.Trust(
+            name=self._plan.configuration,
+            paths=handler.HANDLERS,
+            context=lambda: self._keeper.context,
+            observer=self._observer,
+            authorities=self._keeper.authorities,
+        )
+
+    def _reviews(self, listener: socket.socket, front: bridge.Bridge) -> listen.Door:
+        server = self._plan.settings.server
+        return listen.Door(
+            listener,
+            handler=front,
+            # As many as are waiting, and as many again that idle or are about to be sent away.
+            limit=listen.most_connections(wanted=2 * server.max_in_flight),
+            observer=self._observer,
+            identity=lambda: self._keeper.context,
+            logger=life.HTTP_LOG,
+            keepalive_timeout=server.keep_alive_seconds,
+            auto_decompress=False,  # a small body could become a large one
+        )
+
+    def _plain(
+        self,
+        application: wsgi.Application,
+        registry: CollectorRegistry,
+        ends: contextlib.ExitStack,
+    ) -> Callable[[], listen.Door] | None:
+        if self._plan.metrics_port is None:
+            return None
+        listener = self._bound(self._plan.metrics_port, ends, what=" for metrics")
+        pages = {"/metrics": make_wsgi_app(registry)}
+        front = plain.Plain({**pages, "/healthz": application, "/readyz": application})
+        ends.callback(front.close)
+        _say_listening("metrics", f"http://{_address(listener)}/metrics")
+        return lambda: listen.Door(
+            listener,
+            handler=front,
+            limit=_PLAIN_CONNECTIONS,
+            observer=_Uncounted(),
+            logger=life.HTTP_LOG,
+            keepalive_timeout=_PLAIN_KEEP_ALIVE_SECONDS,
+        )
+
+    def _bound(self, port: int, ends: contextlib.ExitStack, *, what: str = "") -> socket.socket:
+        return ends.enter_context(listen.bind(self._plan.host, port, what=what))
+
+
+class _Uncounted:
+    """The metrics of connections are about reviews."""
+
+    def shed(self, cause: str) -> None:
+        pass
+
+    def connected(self, count: int) -> None:
+        pass
 
 
 def _context(
@@ -106,85 +242,8 @@ def _context(
     return lookup.Context(reader=reader, settings=settings, remaining=remaining)
 
 
-async def _serve(
-    listener: socket.socket, handler: bridge.Bridge, plan: Plan, observer: Observer
-) -> None:
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_log_loop_fault)
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    _HTTP_LOG.addFilter(_is_ours)
-    protocol = web.Server(
-        handler,
-        access_log=None,
-        logger=_HTTP_LOG,
-        keepalive_timeout=plan.settings.server.keep_alive_seconds,
-        auto_decompress=False,  # a small body could become a large one
-    )
-    server = await loop.create_server(
-        protocol,
-        sock=listener,
-        ssl=plan.identity.context,
-        backlog=_BACKLOG,
-        ssl_handshake_timeout=_HANDSHAKE_SECONDS,
-    )
-    _say_listening("webhook", f"https://{_address(listener)}")
-    renewal = asyncio.create_task(_renew(plan, observer))
-    await stop.wait()
-    renewal.cancel()
-    _LOG.info("stopping", extra={"fields": {}})
-    server.close()
-    protocol.pre_shutdown()
-    await protocol.shutdown(_FINISH_SECONDS)
-
-
-async def _renew(plan: Plan, observer: Observer) -> None:
-    """Show a renewed certificate from the next handshake on; keep the last good one otherwise."""
-    trouble = ""
-    while True:
-        await asyncio.sleep(_RENEWAL_SECONDS)
-        try:
-            context = plan.certificate.renewed()
-        except tls.TlsFault as error:
-            if str(error) != trouble:  # once, not at every look
-                trouble = str(error)
-                observer.certificate_read(trouble=trouble)
-            continue
-        trouble = ""
-        if context:
-            plan.identity.exchange(context)
-            observer.certificate_read()
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    """Take the port before anything is started, so that a taken one is a plain message."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except OSError as error:
-        raise ListenError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-
-
-def _metrics(plan: Plan, registry: CollectorRegistry) -> Callable[[], None]:
-    """Serve the metrics on a plain port; gives what ends that."""
-    if plan.metrics_port is None:
-        return lambda: None
-    try:
-        server, thread = start_http_server(plan.metrics_port, plan.host, registry)
-    except OSError as error:
-        where = f"{plan.host}:{plan.metrics_port}"
-        raise ListenError(
-            f"cannot listen on {where} for metrics: {error.strerror or error}"
-        ) from error
-    _say_listening("metrics", f"http://{_address(server.socket)}/metrics")
-    return functools.partial(_end, server, thread)
-
-
-def _end(server: WSGIServer, thread: threading.Thread) -> None:
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
 
 
 def _address(listener: socket.socket) -> str:
@@ -194,16 +253,3 @@ def _address(listener: socket.socket) -> str:
 
 def _say_listening(what: str, address: str) -> None:
     _LOG.info("listening", extra={"fields": {"what": what, "address": address}})
-
-
-def _is_ours(record: logging.LogRecord) -> bool:
-    """Keep out what clients do wrong: anybody who reaches the port could fill the log."""
-    error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, HttpProcessingError | ConnectionError)
-
-
-def _log_loop_fault(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    error = context.get("exception")
-    if isinstance(error, OSError):  # connections that break
-        return
-    _LOG.error("fault in the event loop", exc_info=error, extra={"fields": context})

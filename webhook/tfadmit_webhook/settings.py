@@ -76,6 +76,18 @@ class Server:
     default_timeout_seconds: float = 10.0
     """Time for one review when the request does not say how much it has."""
 
+    # Until every node has taken the pod out of its Service; large clusters take some seconds.
+    drain_seconds: float = 10.0
+    """How long it goes on answering after SIGTERM at least."""
+
+    # Connections of an API server that asks often are all used, and so closed, within this time.
+    drain_quiet_seconds: float = 5.0
+    """Time without any review after which it stops listening."""
+
+    # With 30 s for reviews in work it stays under the 90 s of the shipped manifests.
+    drain_limit_seconds: float = 45.0
+    """How long it goes on answering after SIGTERM at most."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Certificates:

@@ -49,6 +49,9 @@ NUMBERS: Final[Mapping[tuple[str, ...], Bound]] = {
     ("server", "defaultTimeoutSeconds"): Bound(
         low=1, high=30, why="the API server waits 30 s at most"
     ),
+    ("server", "drainSeconds"): Bound(low=0, high=600),
+    ("server", "drainQuietSeconds"): Bound(low=0, high=60),
+    ("server", "drainLimitSeconds"): Bound(low=0, high=600),
 }
 
 
@@ -120,6 +123,21 @@ def relation_faults(values: Mapping[str, Any]) -> Iterator[Finding]:
         why = "reviews would be sent away while threads are idle"
         path = ("server", "maxInFlight")
         yield path, f"is {in_flight}, fewer than the {threads} threads: {why}"
+    limit = _number(server.get("drainLimitSeconds"), default=default.drain_limit_seconds)
+    for name, usual in (
+        ("drainSeconds", default.drain_seconds),
+        ("drainQuietSeconds", default.drain_quiet_seconds),
+    ):
+        least = _number(server.get(name), default=usual)
+        if least > limit:
+            why = f"it would never be waited for, drainLimitSeconds is {limit}"
+            yield ("server", name), f"is {least}: {why}"
+
+
+def _number(value: object, *, default: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return default
+    return value
 
 
 def duration_faults(values: Mapping[str, Any]) -> Iterator[Finding]:

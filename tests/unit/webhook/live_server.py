@@ -3,11 +3,14 @@
 import contextlib
 import http.client
 import json
+import os
+import re
 import socket
 import ssl
 import subprocess
 import sys
 import threading
+import time
 from datetime import datetime, timezone
 from typing import Any
 
@@ -15,6 +18,10 @@ import yaml
 
 import builders
 from tfadmit_certs import files, issue, san
+
+
+# A test that ends a server does not want to see it drain.
+HURRIED = {"drainSeconds": 0, "drainQuietSeconds": 0}
 
 
 def certificates(directory):
@@ -28,18 +35,33 @@ def certificates(directory):
 class LiveServer:
     """`python -m tfadmit_webhook` on free ports. All that it logs must be JSON."""
 
-    def __init__(self, directory, *, objects=(), source=(), settings=None, options=()):
+    def __init__(
+        self,
+        directory,
+        *,
+        objects=(),
+        source=(),
+        settings=None,
+        options=(),
+        identity=None,
+        waits=True,
+        environment=None,
+    ):
+        """Args: `identity` is the options of the certificate; `waits` for reviews to be taken."""
         self.directory = directory
         (directory / "objects.yaml").write_text(yaml.safe_dump_all(objects))
-        (directory / "settings.yaml").write_text(yaml.safe_dump(settings or {}))
+        values = {"server": {**HURRIED, **(settings or {}).get("server", {})}}
+        (directory / "settings.yaml").write_text(yaml.safe_dump({**(settings or {}), **values}))
+        files = ("--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key")
         command = [
             *(sys.executable, "-m", "tfadmit_webhook", "--host", "127.0.0.1", "--port", "0"),
-            *("--tls-cert", directory / "tls.crt", "--tls-key", directory / "tls.key"),
+            *(files if identity is None else identity),
             *("--metrics-port", "0", "--config", directory / "settings.yaml"),
             *(source or ("--objects", directory / "objects.yaml")),
             *options,
         ]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        environ = {**os.environ, **(environment or {})}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ)
         assert self.process.stderr
         self._output = self.process.stderr
         self.lines: list[dict[str, Any]] = []
@@ -47,10 +69,36 @@ class LiveServer:
         self._up = threading.Event()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
-        assert self._up.wait(15), self.lines
-        self.port = int(self._addresses["webhook"].rpartition(":")[2])
-        self.metrics = self._addresses["metrics"]
+        self.wait_for_metrics()
         self.trust = ssl.create_default_context(cafile=directory / "ca.crt")
+        if waits:
+            assert self._up.wait(30), self.lines
+
+    def wait_for_metrics(self):
+        end = time.monotonic() + 30
+        while "metrics" not in self._addresses:
+            assert time.monotonic() < end, self.lines
+            assert self.process.poll() is None, self.lines
+            time.sleep(0.01)
+
+    @property
+    def metrics(self):
+        return self._addresses["metrics"]
+
+    @property
+    def port(self):
+        assert self._up.wait(30), self.lines
+        return int(self._addresses["webhook"].rpartition(":")[2])
+
+    def plain(self, path):
+        """Ask the plain port: status and text."""
+        host, port = self.metrics.split("/")[2].split(":")
+        return ask(http.client.HTTPConnection(host, int(port), timeout=10), "GET", path)[::2]
+
+    def metric(self, name):
+        """The value of one series, as the page has it; None when there is none."""
+        found = re.search(rf"^{re.escape(name)} (.+)$", self.plain("/metrics")[1], re.MULTILINE)
+        return float(found[1]) if found else None
 
     def _read(self):
         for line in self._output:

@@ -18,7 +18,7 @@ class Observer:
     """Remembers what it is told."""
 
     def __init__(self):
-        self.decisions, self.rejections = [], []
+        self.decisions, self.rejections, self.causes = [], [], []
 
     def decided(self, request, decision, *, hook, seconds, fault=None):
         self.decisions.append(
@@ -29,6 +29,9 @@ class Observer:
 
     def rejected(self, *, status, message, path):
         self.rejections.append((status, message, path))
+
+    def shed(self, cause):
+        self.causes.append(cause)
 
 
 class Web:

@@ -16,10 +16,13 @@ from unit.webhook.live_server import ask
 
 class Observer:
     def __init__(self):
-        self.rejections, self.count = [], 0
+        self.rejections, self.causes, self.count = [], [], 0
 
     def rejected(self, *, status, message, path):
         self.rejections.append((status, message, path))
+
+    def shed(self, cause):
+        self.causes.append(cause)
 
     def in_flight(self):
         return self
@@ -57,16 +60,25 @@ class Application:
         self.closed += 1
 
 
+class Drain:
+    draining = False
+    reviews = 0
+
+    def review(self):
+        self.reviews += 1
+
+
 class Front:
     """A bridge behind plain HTTP, in a thread."""
 
     def __init__(self, **limits):
-        self.app, self.observer = Application(), Observer()
+        self.app, self.observer, self.drain = Application(), Observer(), Drain()
         self.loop = asyncio.new_event_loop()
         self.bridge = bridge.Bridge(
             self.app,
             server=Server(**limits),
             observer=self.observer,
+            drain=self.drain,
             arrived="arrived",
             clock=lambda: 42.0,
         )
@@ -159,6 +171,7 @@ def test_reviews_above_the_limit_are_sent_away_for_a_second(start):
     status, headers, text = front.ask()
     assert (status, headers["Retry-After"]) == (503, "1")
     assert front.observer.rejections == [(503, text.strip(), "/")]
+    assert front.observer.causes == ["reviews"]
     front.app.go.set()
     for thread, answers in waiting:
         thread.join()
@@ -207,23 +220,28 @@ def test_a_body_that_does_not_come_is_not_waited_for(start, monkeypatch):
 
 
 def test_memory_for_bodies_is_limited_and_given_back(start):
-    front = start(max_body_bytes=100, max_in_flight=50, threads=20)
+    large = b"x" * 100_000
+    front = start(max_body_bytes=len(large), max_in_flight=50, threads=20)
     front.app.go.clear()
-    waiting = [front.later(body=b"x" * 100) for _ in range(8)]
+    waiting = [front.later(body=large) for _ in range(8)]
     until(lambda: front.observer.count == 8)
-    assert front.ask(body=b"x" * 100)[0] == 503
+    status, headers, _ = front.ask(body=large)
+    assert (status, headers["Retry-After"], front.observer.causes) == (503, "1", ["memory"])
+    small, answers = front.later(body=b"x" * 50_000)
+    until(lambda: front.observer.count == 9)  # reviews of pods are not kept out by large ones
     front.app.go.set()
-    for thread, _ in waiting:
+    for thread, _ in [*waiting, (small, answers)]:
         thread.join()
-    assert front.ask(body=b"x" * 100)[0] == 201
+    assert answers[0][0] == 201
+    assert front.ask(body=large)[0] == 201
     assert front.bridge._held == 0
 
 
 def test_a_client_that_leaves_frees_what_it_held(start):
-    front = start()
+    front, sent = start(), b"x" * 100_000
     with socket.create_connection(("127.0.0.1", front.port), timeout=5) as client:
-        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")
-        until(lambda: front.bridge._held == 3)
+        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n\r\n" + sent)
+        until(lambda: front.bridge._held == len(sent))
     until(lambda: front.bridge._held == 0)
 
 
@@ -233,3 +251,19 @@ def test_a_fault_of_the_application_is_one_line_without_a_traceback(start, caplo
     status, _, text = front.ask(Accept="text/html")
     assert (status, text) == (500, "tfadmit failed to answer; see its log\n")
     assert caplog.records[0].exc_info
+
+
+def test_every_answer_of_a_server_that_ends_asks_for_a_new_connection(start):
+    front = start()
+    assert "Connection" not in front.ask()[1]
+    front.drain.draining = True
+    assert front.ask()[1]["Connection"] == "close"
+    assert front.ask("GET", "/readyz")[1]["Connection"] == "close"
+
+
+def test_reviews_count_as_traffic_and_probes_do_not(start):
+    front = start()
+    front.ask("GET", "/healthz")
+    assert front.drain.reviews == 0
+    front.ask()
+    assert front.drain.reviews == 1

@@ -24,7 +24,7 @@ def directory(tmp_path_factory):
 def run(directory, capsys, monkeypatch):
     """Runs the command without serving; gives the exit code, the lines of errors and the plans."""
     plans: list[serve.Plan] = []
-    monkeypatch.setattr(serve, "run", plans.append)
+    monkeypatch.setattr(serve, "run", lambda planned, _signals: plans.append(planned))
     monkeypatch.setattr("tfadmit_webhook.json_log.install", lambda: None)
 
     def run(*options, tls=True, objects=True):
@@ -207,7 +207,7 @@ def test_help_loads_nothing_heavy():
     began = time.monotonic()
     done = python("-X", "importtime", "-m", "tfadmit_webhook", "--help")
     assert time.monotonic() - began < 1, "0.05 s on an idle machine"
-    assert "python -m tfadmit_webhook --tls-cert" in done.stdout
+    assert "python -m tfadmit_webhook --tls-secret" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert not loaded & {"flask", "aiohttp", "kubernetes", "prometheus_client", "pydantic", "yaml"}
 

@@ -19,7 +19,7 @@ KEY = {"namespace": "team", "name": "mnist"}
 
 class Monitor:
     def __init__(self):
-        self.lookups, self.objects, self.up = [], None, None
+        self.lookups, self.objects, self.up, self.said = [], None, None, 0
 
     def looked_up(self, *, kind, source, outcome, seconds=None):
         self.lookups.append((kind, source, outcome))
@@ -29,6 +29,9 @@ class Monitor:
 
     def watch_changed(self, *, up):
         self.up = up
+
+    def heard(self):
+        self.said += 1
 
 
 @pytest.fixture
@@ -63,7 +66,7 @@ def connect(fake, monitor):
     for cluster, api_client in made:
         cluster.stop()
         api_client.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "jobset-watch"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "watch"]
 
 
 def until(condition):
@@ -260,9 +263,9 @@ def test_stopping_takes_no_time_while_nothing_happens(fake, connect, monitor):
 
 
 def test_pauses_grow_and_differ():
-    first = [watch.pause(failures, first=0.5, chance=1.0) for failures in range(9)]
+    first = [watch.pause(failures, first=0.5, longest=30.0, chance=1.0) for failures in range(9)]
     assert first == [0, 0.5, 1, 2, 4, 8, 16, 30, 30]
-    assert watch.pause(3, first=0.5, chance=0.0) == 1.0
+    assert watch.pause(3, first=0.5, longest=30.0, chance=0.0) == 1.0
 
 
 # --- live look-ups

@@ -48,12 +48,14 @@ def test_a_decision_is_counted_by_hook_outcome_and_dry_run(observer, registry):
     )
     labels = {
         "hook": "mutate-pods",
-        "allowed": "true",
+        "operation": "CREATE",
+        "decision": "allowed",
         "reason": "mutated",
         "dry_run": "true",
     }
     assert registry.get_sample_value("tfadmit_admission_requests_total", labels) == 1
     name, hook = "tfadmit_admission_duration_seconds_bucket", {"hook": "mutate-pods"}
+    assert registry.get_sample_value(name, {**hook, "le": "0.0005"}) == 0
     assert registry.get_sample_value(name, {**hook, "le": "0.002"}) == 0
     assert registry.get_sample_value(name, {**hook, "le": "0.005"}) == 1
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from tfadmit_webhook import facts, raw, workload
-from tfadmit_webhook.kube import api, watch
+from tfadmit_webhook.kube import api, asking, watch
 from tfadmit_webhook.kube.cache import Cache
 from tfadmit_webhook.kube.flight import Flights
 
@@ -31,7 +31,9 @@ class Cluster:
         self._monitor = monitor
         self._clock = timing.clock
         self._cache = Cache(clock=timing.clock)
-        self._watch = watch.Watch(source=server, cache=self._cache, monitor=monitor, timing=timing)
+        self._watch = watch.Watch(
+            source=server.jobsets(), store=self._cache, monitor=monitor, timing=timing
+        )
         self._flights: Flights[facts.Workload] = Flights()
         self._runtime_flights: Flights[raw.JsonObject] = Flights()
 
@@ -66,7 +68,7 @@ class Cluster:
         def question(seconds: float) -> facts.Workload | None:
             try:
                 item = self._server.jobset(namespace=namespace, name=name, timeout=seconds)
-            except api.NotFoundError:
+            except asking.NotFoundError:
                 self._cache.forget(namespace=namespace, name=name)
                 return None
             return self._cache.offer(item)
@@ -79,7 +81,7 @@ class Cluster:
         def question(seconds: float) -> facts.Workload | None:
             try:
                 item = self._server.job(namespace=namespace, name=name, timeout=seconds)
-            except api.NotFoundError:
+            except asking.NotFoundError:
                 return None
             return workload.job(item)
 
@@ -95,7 +97,7 @@ class Cluster:
                 return self._server.runtime(
                     kind=kind, namespace=namespace, name=name, timeout=seconds
                 )
-            except api.NotFoundError:
+            except asking.NotFoundError:
                 return None
 
         key = (kind.lower(), namespace, name)
@@ -127,7 +129,7 @@ class Cluster:
             raise facts.LookupFailedError(
                 f"no time was left to ask the API server for {kind} {where}; try again"
             ) from error
-        except api.ApiError as error:
+        except asking.ApiError as error:
             raise facts.LookupFailedError(f"{error}; try again") from error
         finally:
             self._monitor.looked_up(

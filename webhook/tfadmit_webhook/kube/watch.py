@@ -1,4 +1,4 @@
-"""A thread that keeps the cache of JobSets equal to the API server's, whatever happens to it.
+"""A thread that keeps a store equal to a collection of the API server, whatever happens to it.
 
 List all, then watch from there; after each end of a watch, watch again from the last version; list
 anew when that version is gone. Errors are waited out with growing pauses and logged when they begin
@@ -9,13 +9,12 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from tfadmit_webhook import raw
-from tfadmit_webhook.kube import api
-from tfadmit_webhook.kube.cache import Cache
+from tfadmit_webhook.kube import asking, collection
 
 _LOG = logging.getLogger("tfadmit")
 # As client-go's reflector: pages of 500, a watch of 5 to 10 minutes so that replicas spread out.
@@ -28,23 +27,35 @@ _STOP_SECONDS = 2.0
 
 
 class Monitor(Protocol):
-    """Who is told how the cache does."""
+    """Who is told how the store does."""
 
     def cache_changed(self, *, objects: int) -> None:
-        """Take note of the number of JobSets."""
+        """Take note of the number of objects."""
+
+    def heard(self) -> None:
+        """Take note that the API server said something about them just now."""
 
     def watch_changed(self, *, up: bool) -> None:
         """Take note of whether the watch is up."""
 
 
-class Source(Protocol):
-    """Where lists and events come from."""
+class Store(Protocol):
+    """Where the objects go."""
 
-    def jobsets(self, *, limit: int | None, token: str) -> raw.JsonObject:
-        """Give one page of all JobSets."""
+    def __len__(self) -> int:
+        """How many there are."""
 
-    def watch_jobsets(self, *, version: str, seconds: int, silence: float) -> api.Events:
-        """Give the events after a version."""
+    def replace(self, items: Iterable[raw.JsonObject]) -> None:
+        """Take a complete list in place of everything."""
+
+    def put(self, item: raw.JsonObject) -> None:
+        """Take an object that was added or changed."""
+
+    def remove(self, item: raw.JsonObject) -> None:
+        """Take note of a deletion."""
+
+    def sweep(self) -> None:
+        """Forget what has grown old; called every minute or so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,26 +65,33 @@ class Timing:
     clock: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
     first_pause: float = _FIRST_PAUSE
+    longest_pause: float | None = None
+    """The longest pause after failures; None for the usual one."""
 
 
 class Watch:
     """The thread, and what it knows of itself."""
 
     def __init__(
-        self, *, source: Source, cache: Cache, monitor: Monitor, timing: Timing | None = None
+        self,
+        *,
+        source: collection.Collection,
+        store: Store,
+        monitor: Monitor,
+        timing: Timing | None = None,
     ) -> None:
         self._source = source
-        self._cache = cache
+        self._store = store
         self._monitor = monitor
         self._timing = timing or Timing()
         self._stopped = threading.Event()
-        self._events: api.Events | None = None
-        self._thread = threading.Thread(target=self._run, name="jobset-watch", daemon=True)
+        self._events: collection.Events | None = None
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._version: str | None = None
         self._paged = True
         self._failures = 0
         self.synced = False
-        """Whether the cache was complete once."""
+        """Whether the store was complete once."""
 
         self.trouble = ""
         """What keeps the watch from working now, in a sentence; empty when nothing does."""
@@ -96,12 +114,12 @@ class Watch:
             began = self._timing.clock()
             try:
                 self._round()
-            except api.ExpiredError:
+            except asking.ExpiredError:
                 self._version = None
                 self._failures += 1
-            except api.NotFoundError as error:
+            except asking.NotFoundError as error:
                 self._no_such_kind(error)
-            except api.ApiError as error:
+            except asking.ApiError as error:
                 self._failed(str(error))
             except Exception:  # noqa: BLE001 - logged, and the thread goes on
                 # A fault of ours must not end the thread: the cache would grow old unnoticed.
@@ -120,7 +138,7 @@ class Watch:
             self._list()
         low, high = _WATCH_SECONDS
         seconds = int(low + (high - low) * self._timing.chance())
-        events = self._source.watch_jobsets(
+        events = self._source.watch(
             version=self._version or "", seconds=seconds, silence=_SILENCE_SECONDS
         )
         self._events = events
@@ -132,7 +150,7 @@ class Watch:
 
     def _list(self) -> None:
         # Page by page, so that thousands of whole objects are never held at once.
-        self._cache.replace(self._pages())
+        self._store.replace(self._pages())
         self._paged = True
         self._complete()
 
@@ -140,8 +158,8 @@ class Watch:
         token = ""
         while True:
             try:
-                page = self._source.jobsets(limit=_PAGE if self._paged else None, token=token)
-            except api.ExpiredError:
+                page = self._source.page(limit=_PAGE if self._paged else None, token=token)
+            except asking.ExpiredError:
                 # The list grew old between its pages: next time in one piece.
                 self._paged = False
                 raise
@@ -152,33 +170,35 @@ class Watch:
                 break
         self._version = raw.text(metadata.get("resourceVersion")) or None
         if self._version is None:
-            raise api.ApiError("asked for all JobSets: the list has no resourceVersion")
+            raise asking.ApiError(f"asked for {self._source.what}: the list has no resourceVersion")
 
     def _take(self, event: raw.JsonObject) -> None:
         kind, item = event.get("type"), raw.mapping(event.get("object"))
         if kind == "ERROR":
-            _raise(item)
+            _raise(item, asked=f"to watch {self._source.what}")
         named = bool(raw.at(item, ("metadata", "name")))
         if kind == "BOOKMARK":
-            self._cache.sweep()
+            self._store.sweep()
         elif kind in ("ADDED", "MODIFIED") and named:
-            self._cache.put(item)
+            self._store.put(item)
         elif kind == "DELETED" and named:
-            self._cache.remove(item)
+            self._store.remove(item)
         self._version = raw.text(raw.at(item, ("metadata", "resourceVersion"))) or self._version
         self._failures = 0
-        self._monitor.cache_changed(objects=len(self._cache))
+        self._monitor.heard()
+        self._monitor.cache_changed(objects=len(self._store))
 
     def _complete(self) -> None:
         self.synced = True
-        self._monitor.cache_changed(objects=len(self._cache))
+        self._monitor.heard()
+        self._monitor.cache_changed(objects=len(self._store))
 
-    def _no_such_kind(self, error: api.ApiError) -> None:
-        """JobSet is not installed: there are none, and that is all there is to know."""
+    def _no_such_kind(self, error: asking.ApiError) -> None:
+        """The kind is not installed: there are none, and that is all there is to know."""
         self._version = None
-        self._cache.replace(())
+        self._store.replace(())
         self._complete()
-        self._failed(f"JobSet is not installed, or not in the version that is read: {error}")
+        self._failed(f"{self._source.absent}: {error}")
         self._failures += 10  # as seldom as possible; installing it is noticed within seconds
 
     def _working(self) -> None:
@@ -198,24 +218,29 @@ class Watch:
         if self._failures:
             timing = self._timing
             self._stopped.wait(
-                pause(self._failures, first=timing.first_pause, chance=timing.chance())
+                pause(
+                    self._failures,
+                    first=timing.first_pause,
+                    longest=timing.longest_pause or _LONGEST_PAUSE,
+                    chance=timing.chance(),
+                )
             )
-        self._cache.sweep()
+        self._store.sweep()
 
 
-def pause(failures: int, *, first: float, chance: float) -> float:
+def pause(failures: int, *, first: float, longest: float, chance: float) -> float:
     """Give the seconds to wait after so many failures in a row.
 
     Twice as long after each, half of it by chance: replicas must not come back all at once.
     """
     if not failures:
         return 0.0
-    longest = min(first * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE)
-    return longest * (0.5 + 0.5 * chance)
+    grown = min(first * 2.0 ** min(failures - 1, 10), longest)
+    return grown * (0.5 + 0.5 * chance)
 
 
-def _raise(status: raw.JsonObject) -> None:
+def _raise(status: raw.JsonObject, *, asked: str) -> None:
     message = raw.text(status.get("message")) or "no message"
     if status.get("code") == 410:
-        raise api.ExpiredError(message)
-    raise api.ApiError(f"asked to watch all JobSets: {status.get('code')}, {message}")
+        raise asking.ExpiredError(message)
+    raise asking.ApiError(f"asked {asked}: {status.get('code')}, {message}")
