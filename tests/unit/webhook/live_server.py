@@ -19,7 +19,6 @@ import yaml
 import builders
 from tfadmit_certs import files, issue, san
 
-
 # A test that ends a server does not want to see it drain.
 HURRIED = {"drainSeconds": 0, "drainQuietSeconds": 0}
 

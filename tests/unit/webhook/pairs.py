@@ -1,5 +1,6 @@
 """Certificates with their keys and CAs, by the shipped issuer, valid whenever a test likes."""
 
+import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -38,7 +39,7 @@ class Pair:
 
 
 def make(*, dns="hook.team.svc", ip=None, now=None, authority=None, days=7):
-    """A certificate that begins at a time (an hour before it, to be exact), of a new CA or of one."""
+    """A certificate that is issued at a time, of a new CA or of a given one."""
     now, entropy = now or datetime.now(timezone.utc), issue.system_entropy()
     authority = authority or issue.issue_ca(now=now, entropy=entropy)
     leaf = issue.issue_leaf(
@@ -51,6 +52,12 @@ def make(*, dns="hook.team.svc", ip=None, now=None, authority=None, days=7):
     return Pair(
         certificate=leaf.certificate, key=leaf.key, ca=authority.certificate, authority=authority
     )
+
+
+def make_starting(moment):
+    """A certificate that is valid from a moment on, however far the issuer backdates."""
+    backdated = moment - make(now=moment).facts.not_before
+    return make(now=moment + backdated)
 
 
 def make_client(name, *, authority=None):
@@ -70,7 +77,10 @@ def make_client(name, *, authority=None):
             x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
         )
         .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()), critical=False
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(
+                bundle.parse_key(authority.key).public_key()
+            ),
+            critical=False,
         )
         .sign(bundle.parse_key(authority.key), hashes.SHA256())
     )
@@ -80,3 +90,8 @@ def make_client(name, *, authority=None):
         ca=authority.certificate,
         authority=authority,
     )
+
+
+def set_times(path, like):
+    """Give a file the times of another state of it."""
+    os.utime(path, ns=(like.st_atime_ns, like.st_mtime_ns))

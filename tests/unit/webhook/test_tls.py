@@ -1,6 +1,6 @@
 """TLS as the server speaks it."""
 
-import os
+import pathlib
 import socket
 import ssl
 import threading
@@ -72,19 +72,17 @@ def test_of_both_the_newer_one_is_taken(pair):
 def test_no_key_is_written_anywhere_and_no_descriptor_stays(pair, monkeypatch):
     paths = []
     load = ssl.SSLContext.load_cert_chain
-    monkeypatch.setattr(
-        ssl.SSLContext,
-        "load_cert_chain",
-        lambda self, path, **options: (
-            paths.append(os.readlink(path)),
-            load(self, path, **options),
-        ),
-    )
-    before = len(os.listdir("/proc/self/fd"))
+
+    def loading(self, path, **options):
+        paths.append(str(pathlib.Path(path).readlink()))
+        load(self, path, **options)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", loading)
+    before = list(pathlib.Path("/proc/self/fd").iterdir())
     for _ in range(20):
         context(pair)
     assert set(paths) == {"/memfd:tls (deleted)"}
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(pathlib.Path("/proc/self/fd").iterdir())) == len(before)
 
 
 def test_an_encrypted_key_is_refused_and_nobody_is_asked(pair):
