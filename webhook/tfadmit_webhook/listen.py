@@ -260,8 +260,8 @@ class _Connection(asyncio.Protocol):
         self.inner.resume_writing()
 
 
-def bind(host: str, port: int, *, what: str = "") -> socket.socket:
-    """Take a port without listening yet: who connects is refused until a door is opened.
+def bind(host: str, port: int, *, what: str = "", at_once: bool = False) -> socket.socket:
+    """Take a port. Who connects is refused until a door is opened; with `at_once` he waits.
 
     Raises:
         ListenError: it cannot be had.
@@ -272,6 +272,8 @@ def bind(host: str, port: int, *, what: str = "") -> socket.socket:
         if ":" in host:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind((host, port))
+        if at_once:
+            listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         raise _fault(f"{host}:{port}{what}", error) from error

@@ -140,7 +140,8 @@ class _Server:
 
     def open(self, registry: CollectorRegistry, ends: contextlib.ExitStack) -> life.Parts:
         """Take the ports and make what answers on them."""
-        plan, listener = self._plan, self._bound(self._plan.port, ends)
+        plan = self._plan
+        listener = ends.enter_context(listen.bind(plan.host, plan.port))
         application = self._application()
         front = bridge.Bridge(
             application,
@@ -208,7 +209,10 @@ class _Server:
     ) -> Callable[[], listen.Door] | None:
         if self._plan.metrics_port is None:
             return None
-        listener = self._bound(self._plan.metrics_port, ends, what=" for metrics")
+        # Whoever read the address in the log may ask at once.
+        listener = ends.enter_context(
+            listen.bind(self._plan.host, self._plan.metrics_port, what=" for metrics", at_once=True)
+        )
         pages = {"/metrics": make_wsgi_app(registry)}
         front = plain.Plain({**pages, "/healthz": application, "/readyz": application})
         ends.callback(front.close)
@@ -221,9 +225,6 @@ class _Server:
             logger=life.HTTP_LOG,
             keepalive_timeout=_PLAIN_KEEP_ALIVE_SECONDS,
         )
-
-    def _bound(self, port: int, ends: contextlib.ExitStack, *, what: str = "") -> socket.socket:
-        return ends.enter_context(listen.bind(self._plan.host, port, what=what))
 
 
 class _Uncounted:

@@ -31,13 +31,15 @@ class FakeApi:
         self.slow.set()
         self.generation = 0  # watches of an older one end
         self.port = 0
+        self.collections = {COLLECTION: self}  # others have a state of their own
+        self.single = {}  # answers to `get`, by path
         self.kubeconfig: pathlib.Path | None = None
 
     def start(self):
         api = self
 
         class Handler(_Handler):
-            fake = api
+            server_fake = api
 
         self._server = _Server(("127.0.0.1", self.port), Handler)
         self.port = self._server.server_address[1]
@@ -46,7 +48,8 @@ class FakeApi:
 
     def stop(self):
         self.slow.set()
-        self.end_watches()
+        for collection in self.collections.values():
+            collection.end_watches()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -55,10 +58,18 @@ class FakeApi:
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
+    def collection(self, path):
+        """Another collection, empty, with a history of its own."""
+        self.collections[path] = FakeApi()
+        return self.collections[path]
+
     def put(self, name="mnist", **fields):
+        return self.put_item(builders.make_jobset(name=name, **fields))
+
+    def put_item(self, item):
+        name = item["metadata"]["name"]
         with self.changed:
             self.version += 1
-            item = builders.make_jobset(name=name, **fields)
             item["metadata"]["resourceVersion"] = str(self.version)
             kind = "MODIFIED" if name in self.objects else "ADDED"
             self.objects[name] = item
@@ -105,16 +116,17 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 5
-    fake: FakeApi
+    server_fake: FakeApi
 
     def log_message(self, *_):
         """Say nothing."""
 
     def do_GET(self):
-        fake = self.fake
         target = urlsplit(self.path)
+        self.fake = fake = self.server_fake.collections.get(target.path, self.server_fake)
         query = {key: values[0] for key, values in parse_qs(target.query).items()}
-        what = "get" if target.path != COLLECTION else "watch" if "watch" in query else "list"
+        known = target.path in self.server_fake.collections
+        what = "get" if not known else "watch" if "watch" in query else "list"
         self.generation = fake.generation
         fake.asked.append((what, query))
         fake.paths.append(target.path)
@@ -142,7 +154,8 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def answer_get(self, _query):
-        found = self.fake.objects.get(self.path.rsplit("/", 1)[1])
+        path = urlsplit(self.path).path
+        found = self.fake.single.get(path) or self.fake.objects.get(path.rsplit("/", 1)[1])
         self.fake.slow.wait(5)
         if found:
             self.answer(200, found)

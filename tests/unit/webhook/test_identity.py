@@ -4,6 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from tfadmit_certs import bundle
 from tfadmit_webhook import identity, identity_files
 from unit.webhook import pairs
 
@@ -196,7 +197,7 @@ def test_the_end_of_the_ca_is_that_of_the_one_that_signed(keeper, observer):
     both = old.ca + new.ca
     keeper.offer(new.offer(ca=both))
     keeper.offer(old.offer(ca=both))
-    end = pairs.bundle.describe(pairs.bundle.parse(new.ca)[0]).not_after
+    end = bundle.describe(bundle.parse(new.ca)[0]).not_after
     assert observer.ends[0][1] == end
     keeper.offer(old.offer(ca=new.ca))
     assert observer.ends[2] == (old.facts.not_after, None)
