@@ -192,16 +192,23 @@ class Bridge:
 
     async def _read(self, request: web.BaseRequest, body: "_Body") -> None:
         """Read until it is clear that the body is too large; the application then refuses it."""
-        limit = self._server.max_body_bytes
-        if (request.content_length or 0) > limit:
+        limit, announced = self._server.max_body_bytes, request.content_length or 0
+        if announced > limit:
             return
+        # As a whole before the first byte: or all would come half, and none be answered.
+        self._hold(body, announced)
         while body.content.tell() <= limit and (chunk := await request.content.readany()):
             body.content.write(chunk)
-            if body.content.tell() > _SMALL_BODY:
-                self._held += body.uncounted
-                body.counted = body.content.tell()
-                if self._held > _MAX_BODIES_HELD * limit:
-                    raise _Refusal(503, "too many large bodies at once; ask again", cause="memory")
+            self._hold(body, body.content.tell())
+
+    def _hold(self, body: "_Body", size: int) -> None:
+        """Count a body, if it is large, as having at least this size."""
+        if size <= max(_SMALL_BODY, body.counted):
+            return
+        self._held += size - body.counted
+        body.counted = size
+        if self._held > _MAX_BODIES_HELD * self._server.max_body_bytes:
+            raise _Refusal(503, "too many large bodies at once; ask again", cause="memory")
 
     async def _run(self, pool: Executor, environ: dict[str, Any], arrived: float) -> web.Response:
         environ[self._arrived] = arrived
@@ -218,7 +225,3 @@ class _Body:
     def __init__(self) -> None:
         self.content = io.BytesIO()
         self.counted = 0
-
-    @property
-    def uncounted(self) -> int:
-        return self.content.tell() - self.counted

@@ -6,6 +6,7 @@ longest gives way to the newcomer. Requests are answered in `bridge` and `plain`
 """
 
 import asyncio
+import contextlib
 import errno
 import resource
 import socket
@@ -26,8 +27,11 @@ _BACKLOG = 1024
 # Taken at one go before others get their turn.
 _AT_ONCE = 64
 # How long to wait when the system gives no more descriptors.
-_FULL_SECONDS = 0.2
+_FULL_SECONDS = 0.1
 _FULL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+# Each costs 256 KiB while it lasts (asyncio's buffer for TLS). Three API servers keep 25 each and
+# open hundreds in a burst.
+_LEAST_CONNECTIONS = 1024
 # Descriptors for everything but connections: files, the API server, the other port.
 _OTHER_FILES = 128
 
@@ -138,7 +142,7 @@ class Door:
                 if error.errno not in _FULL:
                     raise
                 # The socket stays readable: without a pause this would be all that is done.
-                self._make_room()
+                self._make_much_room()
                 self._loop.remove_reader(self._listener)
                 self._loop.call_later(_FULL_SECONDS, self._resume)
                 return
@@ -150,13 +154,15 @@ class Door:
             taken.close()
             return
         inner = self._server()
-        connection = _Connection(inner, gone=self._gone)
+        connection = _Connection(inner, taken, gone=self._gone)
         self._connections[inner] = connection
         self._observer.connected(len(self._connections))
         connection.handshake = self._loop.create_task(self._shake_hands(taken, connection))
 
     async def _shake_hands(self, taken: socket.socket, connection: "_Connection") -> None:
         context = self._identity()
+        # asyncio closes the socket when this fails; a descriptor that is closed beside it could be
+        # given to another connection while the loop still watches it.
         try:
             await self._loop.connect_accepted_socket(
                 lambda: connection,
@@ -164,8 +170,7 @@ class Door:
                 ssl=context,
                 ssl_handshake_timeout=_HANDSHAKE_SECONDS if context else None,
             )
-        except (OSError, asyncio.CancelledError):  # what clients do wrong is no news
-            taken.close()
+        except OSError:  # what clients do wrong is no news
             self._gone(connection.inner)
         finally:
             connection.handshake = None
@@ -181,6 +186,13 @@ class Door:
         self._gone(least.inner)
         return True
 
+    def _make_much_room(self) -> None:
+        """End one connection, and more of those that were never useful: many may be waiting."""
+        self._make_room()
+        for connection in tuple(self._connections.values())[:_AT_ONCE]:
+            if not connection.served and not connection.busy:
+                connection.end()
+
     def _gone(self, inner: web.RequestHandler) -> None:
         self._connections.pop(inner, None)
         self._observer.connected(len(self._connections))
@@ -190,9 +202,14 @@ class _Connection(asyncio.Protocol):
     """One connection: aiohttp's protocol, and what is known about the client's diligence."""
 
     def __init__(
-        self, inner: web.RequestHandler, *, gone: Callable[[web.RequestHandler], None]
+        self,
+        inner: web.RequestHandler,
+        taken: socket.socket,
+        *,
+        gone: Callable[[web.RequestHandler], None],
     ) -> None:
         self.inner = inner
+        self._socket = taken
         self.handshake: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
         self.busy = False
@@ -227,8 +244,9 @@ class _Connection(asyncio.Protocol):
         """Close it at once."""
         if self.transport:
             self.transport.abort()
-        elif self.handshake:
-            self.handshake.cancel()
+        else:  # the handshake fails by it, at whatever point it is
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # that of a stream
@@ -284,8 +302,12 @@ def _fault(where: str, error: OSError) -> ListenError:
     return ListenError(f"cannot listen on {where}: {error.strerror or error}")
 
 
-def most_connections(*, wanted: int) -> int:
-    """Give how many connections there may be, with as many descriptors as the system allows."""
+def most_connections(*, in_flight: int) -> int:
+    """Give how many connections there may be, with as many descriptors as the system allows.
+
+    As many as reviews in work, and as many again that idle or are about to be sent away.
+    """
+    wanted = max(_LEAST_CONNECTIONS, 2 * in_flight)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = wanted + _OTHER_FILES
     if soft < files:

@@ -192,8 +192,7 @@ class _Server:
         return listen.Door(
             listener,
             handler=front,
-            # As many as are waiting, and as many again that idle or are about to be sent away.
-            limit=listen.most_connections(wanted=2 * server.max_in_flight),
+            limit=listen.most_connections(in_flight=server.max_in_flight),
             observer=self._observer,
             identity=lambda: self._keeper.context,
             logger=life.HTTP_LOG,

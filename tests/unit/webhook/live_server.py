@@ -21,6 +21,7 @@ from tfadmit_certs import files, issue, san
 
 # A test that ends a server does not want to see it drain.
 HURRIED = {"drainSeconds": 0, "drainQuietSeconds": 0}
+PATIENT = {"drainSeconds": 10, "drainQuietSeconds": 5}
 
 
 def certificates(directory):

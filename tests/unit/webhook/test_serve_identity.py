@@ -49,7 +49,9 @@ def shown(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
         context = ssl._create_unverified_context()
         with context.wrap_socket(plain) as connection:
-            certificate = ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
+            found = connection.getpeercert(binary_form=True)
+    assert found
+    certificate = ssl.DER_cert_to_PEM_cert(found)
     return bundle.describe(bundle.parse(certificate.encode())[0]).serial
 
 
@@ -276,6 +278,8 @@ class Load:
                 self.kept += 1
             else:
                 self.new += 1
-                connection = connection and connection.close()
+                if connection:
+                    connection.close()
+                connection = None
         if connection:
             connection.close()
