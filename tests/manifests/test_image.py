@@ -27,7 +27,9 @@ def test_every_stage_is_the_same_python(lines):
 
 
 def test_dependencies_are_installed_by_hash_from_the_lock_file(lines):
-    installs = [line for line in lines if line.startswith("RUN ") and " install " in line]
+    installs = [
+        line for line in lines if line.startswith("RUN ") and "pip" in line.split(" install ")[0]
+    ]
     locked = [line for line in installs if "--require-hashes" in line]
     assert any(line.endswith("-r requirements/webhook.lock") for line in locked)
     # What is not locked is our own wheel, and that install may reach no index.
@@ -45,11 +47,16 @@ def test_runs_as_the_user_of_the_deployment(final_stage, base):
     assert pod["securityContext"]["runAsUser"] == 65532
 
 
-def test_starts_tfadmit_and_writes_nowhere_but_tmp(final_stage):
-    assert final_stage[-1] == 'ENTRYPOINT ["tfadmit"]'
+def test_starts_tfadmit_behind_an_init_and_writes_nowhere_but_tmp(final_stage):
+    assert final_stage[-1] == 'ENTRYPOINT ["tini", "--", "tfadmit"]'
+    assert any(
+        line.startswith("RUN ") and " install " in line and " tini " in line for line in final_stage
+    )
     (environment,) = (line for line in final_stage if line.startswith("ENV "))
     assert "HOME=/tmp" in environment
     assert "PYTHONDONTWRITEBYTECODE=1" in environment
+    # The tests of overload measure memory with the same.
+    assert "MALLOC_MMAP_THRESHOLD_=131072" in environment
 
 
 def test_the_build_context_holds_what_is_copied_and_no_more(lines):

@@ -39,9 +39,10 @@ class Metrics:
         self._server()
         self._lookups()
         self._certificates()
-        self._gauge(
+        self.build = self._gauge(
             "tfadmit_build_info", "1, with the versions in use.", ("version", "python")
-        ).labels(tfadmit_trainer.__version__, platform.python_version()).set(1)
+        )
+        self.build.labels(tfadmit_trainer.__version__, platform.python_version()).set(1)
 
     def _server(self) -> None:
         self.in_flight = self._gauge(

@@ -26,7 +26,8 @@ def directory(tmp_path_factory):
 
 @contextlib.contextmanager
 def serving(directory, **fields):
-    server = live_server.LiveServer(directory, **{"objects": OBJECTS} | fields)
+    defaults = {"objects": OBJECTS, "environment": {"MALLOC_MMAP_THRESHOLD_": "131072"}}
+    server = live_server.LiveServer(directory, **defaults | fields)  # memory as in the image
     with server.stopped_at_the_end():
         yield server
         assert server.terminate() == 0
@@ -120,7 +121,7 @@ def test_two_hundred_slow_clients_do_not_slow_down_sixteen_good_ones(server, kin
     assert not busy.faults
     assert busy.percentile(0.99) < 5 * max(quiet.percentile(0.99), NOISE_MS)
     assert after.threads <= before.threads + 32, "those for reviews are started as needed"
-    assert after.rss - before.rss < 100 * MEBIBYTE
+    assert after.rss - before.rss < 32 * MEBIBYTE
 
 
 @pytest.mark.parametrize(
