@@ -7,6 +7,7 @@ ending it by its id in every case. Not here: what is sent to it (`demo_review`).
 import contextlib
 import json
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -78,7 +79,8 @@ def _address(lines: "queue.Queue[str | None]") -> str:
 
 
 def _stop(process: "subprocess.Popen[str]") -> None:
-    process.terminate()
+    # As Ctrl-C does: after SIGTERM it would go on answering for a while.
+    process.send_signal(signal.SIGINT)
     try:
         process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:

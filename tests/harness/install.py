@@ -6,6 +6,8 @@ shipped service account, so the shipped RBAC is proven to be enough.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -56,6 +58,8 @@ class Tfadmit:
 
     def stop(self) -> None:
         """End the server; the webhook configurations stay."""
+        if self.running:  # as Ctrl-C does: nobody waits for it to drain
+            os.kill(self._server.pid, signal.SIGINT)
         self._server.stop()
 
     @contextmanager
