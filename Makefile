@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-fast test-training test-cluster check format lock clean
+.PHONY: help demo test test-fast test-training test-cluster soak check format lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ test-training: $(STAMP) ## Only the tests with real TensorFlow processes; the fi
 
 test-cluster: $(STAMP) ## Only the tests against a real API server
 	$(BIN)/python -m pytest -m cluster
+
+soak: $(STAMP) ## Reviews at 200/s against a real server for 5 minutes, and what it uses meanwhile
+	PYTHONPATH=tests $(BIN)/python tests/bench/soak.py --minutes 5 --rate 200
 
 check: $(STAMP) ## Lint, format, types, import directions, spelling
 	$(BIN)/ruff check

@@ -119,7 +119,7 @@ def test_the_server_is_ended_when_the_telling_breaks(monkeypatch, processes, tmp
 
 def test_a_server_that_ignores_the_request_to_end_is_killed(monkeypatch, processes, tmp_path):
     code = (
-        "import json, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "import json, signal, sys, time; signal.signal(signal.SIGINT, signal.SIG_IGN); "
         "print('{\"event\": \"other\"}', 'no json', json.dumps({'event': 'listening', "
         "'address': 'https://x'}), sep='\\n', file=sys.stderr, flush=True); time.sleep(60)"
     )
