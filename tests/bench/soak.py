@@ -4,7 +4,7 @@
 
 One line per interval: resident memory, threads, descriptors, p50 and p99. A certificate is renewed
 in each, as rotations must leave nothing behind. Exit 1 when a review failed, when memory grew by
-more than a tenth after the first minute, descriptors at all, or threads beyond those of the reviews.
+more than a tenth after the first minute, descriptors at all, or threads beyond those of reviews.
 """
 
 import argparse

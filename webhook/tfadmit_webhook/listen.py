@@ -11,6 +11,7 @@ import errno
 import resource
 import socket
 import ssl
+import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, cast
 
@@ -170,8 +171,10 @@ class Door:
                 ssl=context,
                 ssl_handshake_timeout=_HANDSHAKE_SECONDS if context else None,
             )
-        except OSError:  # what clients do wrong is no news
+        except OSError as fault:  # what clients do wrong is no news
             self._gone(connection.inner)
+            # asyncio's frames and this exception hold each other, and with them 256 KiB of buffers.
+            traceback.clear_frames(fault.__traceback__)
         finally:
             connection.handshake = None
 
@@ -270,6 +273,7 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: BaseException | None) -> None:
         self.inner.connection_lost(exc)
         self._gone(self.inner)
+        self.transport = None  # which holds us
 
     def pause_writing(self) -> None:
         self.inner.pause_writing()

@@ -83,9 +83,10 @@ class Nuisance:
         return client
 
     def _dribble(self, kind):
-        while not self._stopped.wait(0.5):
+        while not self._stopped.wait(0.1):
             for client in tuple(self._sockets):
-                if kind == "silent":
+                # One after the other: a burst would hold up the good clients of this process.
+                if kind == "silent" or self._stopped.wait(0.0025):
                     continue
                 try:
                     client.sendall(b"\x01" if kind == "handshake" else b"x")
