@@ -46,6 +46,18 @@ def read(name: str) -> list[Object]:
     return parse((DEPLOY / name).read_text())
 
 
+def named(objects: Iterable[Object], kind: str, name: str) -> Object:
+    """The object of a kind with this name."""
+    return one((item for item in objects if item["metadata"]["name"] == name), kind)
+
+
+def pod_spec(objects: Iterable[Object], name: str) -> Object:
+    """What the pods of a Deployment are made from."""
+    template: Object = named(objects, "Deployment", name)["spec"]["template"]
+    spec: Object = template["spec"]
+    return spec
+
+
 def one(objects: Iterable[Object], kind: str) -> Object:
     """The only object of its kind."""
     (found,) = (item for item in objects if item["kind"] == kind)

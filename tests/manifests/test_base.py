@@ -1,4 +1,4 @@
-"""The server's side of deploy/base: what is applied, with which rights, how hardened."""
+"""The server's side of deploy/base: what all overlays share, with which rights, how hardened."""
 
 from __future__ import annotations
 
@@ -33,10 +33,6 @@ def container(pod):
     return only
 
 
-def test_renders_without_a_warning(rendering):
-    assert (rendering.returncode, rendering.stderr) == (0, "")
-
-
 def test_the_base_holds_exactly_these_objects(base):
     assert sorted(item["kind"] for item in base) == [
         "ClusterRole",
@@ -60,22 +56,12 @@ def test_everything_namespaced_lies_in_the_own_namespace(base):
     assert places == {kind: "tfadmit-system" if kind in NAMESPACED else None for kind in places}
 
 
-def test_the_two_steps_of_the_installation_select_everything_once(base):
-    """README: `-l app.kubernetes.io/component=server`, then `=admission`."""
-    steps = {i["kind"]: i["metadata"]["labels"]["app.kubernetes.io/component"] for i in base}
-    assert {kind for kind, step in steps.items() if step == "admission"} == {
-        "MutatingWebhookConfiguration",
-        "ValidatingWebhookConfiguration",
-    }
-    assert set(steps.values()) == {"server", "admission"}
-
-
 def test_the_namespace_enforces_the_restricted_pod_security_standard(base):
     labels = shipped.one(base, "Namespace")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_server_may_read_jobsets_jobs_and_runtimes_and_nothing_else(base):
+def test_the_server_may_read_what_it_decides_by_and_nothing_else(base):
     assert shipped.one(base, "ClusterRole")["rules"] == [
         {
             "apiGroups": ["jobset.x-k8s.io"],
@@ -86,6 +72,12 @@ def test_the_server_may_read_jobsets_jobs_and_runtimes_and_nothing_else(base):
         {
             "apiGroups": ["trainer.kubeflow.org"],
             "resources": ["clustertrainingruntimes", "trainingruntimes"],
+            "verbs": ["get"],
+        },
+        {
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+            "resourceNames": ["tfadmit"],
             "verbs": ["get"],
         },
     ]
@@ -114,8 +106,7 @@ def test_the_server_is_started_with_these_arguments(container):
         *("--host", "0.0.0.0"),
         *("--port", "10250"),
         *("--metrics-port", "8080"),
-        *("--tls-cert", "/tls/tls.crt"),
-        *("--tls-key", "/tls/tls.key"),
+        *("--webhook-configuration", "tfadmit"),
         "--in-cluster",
     ]
     assert "command" not in container
@@ -126,18 +117,12 @@ def test_the_files_of_the_arguments_are_mounted_read_only(base, container, pod):
     volumes = {v["name"]: v for v in pod["volumes"]}
     assert {name: mount["mountPath"] for name, mount in mounts.items()} == {
         "settings": "/etc/tfadmit",
-        "tls": "/tls",
         "tmp": "/tmp",
     }
     assert mounts["settings"]["readOnly"] is True
-    assert mounts["tls"]["readOnly"] is True
-    # A subPath would be filled once and never see a renewed certificate.
-    assert not any("subPath" in mount for mount in mounts.values())
     settings = shipped.one(base, "ConfigMap")
     assert volumes["settings"]["configMap"]["name"] == settings["metadata"]["name"]
     assert list(settings["data"]) == ["settings.yaml"]
-    assert volumes["tls"]["secret"]["secretName"] == "tfadmit-webhook-tls"
-    assert [i["key"] for i in volumes["tls"]["secret"]["items"]] == ["tls.crt", "tls.key"]
     assert volumes["tmp"]["emptyDir"]["medium"] == "Memory"
 
 
@@ -192,9 +177,9 @@ def test_a_rollout_never_leaves_the_api_server_without_an_answer(deployment, pod
     spec = deployment["spec"]
     assert spec["replicas"] == 3
     assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
-    # Requests take 10 s at most; they fit behind the sleep.
-    sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert pod["terminationGracePeriodSeconds"] == 60 > sleep + 10
+    # The server drains on SIGTERM: a preStop would only keep the signal from it.
+    assert "lifecycle" not in container
+    assert pod["terminationGracePeriodSeconds"] == 90
 
 
 def test_replicas_are_spread_but_never_unschedulable_for_it(deployment, pod):

@@ -1,0 +1,60 @@
+"""The CRDs of what some manifests need and the test cluster lacks: cert-manager, Prometheus Operator.
+
+Their controllers are not here. Both modules ship their CRDs, so nothing is built: the files are taken
+out of the modules at the pinned versions.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from harness import binaries, cache, tools
+
+MODULE = Path(__file__).parent / "go" / "add-ons"
+# (module, file in it)
+CRDS = (
+    ("github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_certificates.yaml"),
+    ("github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_issuers.yaml"),
+    *(
+        (
+            "github.com/prometheus-operator/prometheus-operator",
+            f"example/prometheus-operator-crd/monitoring.coreos.com_{plural}.yaml",
+        )
+        for plural in ("servicemonitors", "prometheusrules")
+    ),
+)
+
+
+def crds(*, say: cache.Say = cache.to_stderr) -> Path:
+    """A folder with one file per CRD, fetched now when the cache lacks it."""
+    place = entry()
+    found = place / "crds"
+    if not found.exists():
+        with cache.lock(place, say=say):
+            # Asked again under the lock: the run that held it before may have made it.
+            if not found.exists():
+                _fetch(found, say=say)
+    return found
+
+
+def entry() -> Path:
+    """The cache entry for exactly these files of these versions."""
+    files = [MODULE / "go.mod", MODULE / "go.sum"]
+    return cache.directory() / f"add-ons-{cache.key(files=files, also=[repr(CRDS)])}"
+
+
+def _fetch(target: Path, *, say: cache.Say) -> None:
+    go = tools.go(module=MODULE, say=say)
+    with cache.created(target) as partial:
+        partial.mkdir()
+        for module, inside in CRDS:
+            shipped = _source(go, module) / inside
+            shutil.copyfile(shipped, partial / shipped.name)
+
+
+def _source(go: Path, module: str) -> Path:
+    # Not `go list`, as in `binaries`: that would want the checksums of all their dependencies.
+    answer = json.loads(binaries.run(go, "mod", "download", "-json", module, module=MODULE))
+    return Path(answer["Dir"])
