@@ -1,7 +1,7 @@
-"""The CRDs of what some manifests need and the test cluster lacks: cert-manager, Prometheus Operator.
+"""The CRDs of cert-manager and the Prometheus Operator, which some of our manifests need.
 
-Their controllers are not here. Both modules ship their CRDs, so nothing is built: the files are taken
-out of the modules at the pinned versions.
+Their controllers are not here. Both modules ship their CRDs, so nothing is built: the files are
+taken out of the modules at the pinned versions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from harness import binaries, cache, tools
 
 MODULE = Path(__file__).parent / "go" / "add-ons"
-# (module, file in it)
+# Each a module and a file in it.
 CRDS = (
     ("github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_certificates.yaml"),
     ("github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_issuers.yaml"),

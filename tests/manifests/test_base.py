@@ -61,44 +61,6 @@ def test_the_namespace_enforces_the_restricted_pod_security_standard(base):
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_server_may_read_what_it_decides_by_and_nothing_else(base):
-    assert shipped.one(base, "ClusterRole")["rules"] == [
-        {
-            "apiGroups": ["jobset.x-k8s.io"],
-            "resources": ["jobsets"],
-            "verbs": ["get", "list", "watch"],
-        },
-        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
-        {
-            "apiGroups": ["trainer.kubeflow.org"],
-            "resources": ["clustertrainingruntimes", "trainingruntimes"],
-            "verbs": ["get"],
-        },
-        {
-            "apiGroups": ["admissionregistration.k8s.io"],
-            "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
-            "resourceNames": ["tfadmit"],
-            "verbs": ["get"],
-        },
-    ]
-
-
-def test_the_role_is_bound_to_the_servers_account_only(base, pod):
-    binding = shipped.one(base, "ClusterRoleBinding")
-    assert binding["roleRef"] == {
-        "apiGroup": "rbac.authorization.k8s.io",
-        "kind": "ClusterRole",
-        "name": "tfadmit-webhook",
-    }
-    assert binding["subjects"] == [
-        {"kind": "ServiceAccount", "name": "tfadmit-webhook", "namespace": "tfadmit-system"}
-    ]
-    account = shipped.one(base, "ServiceAccount")
-    assert account["metadata"]["name"] == pod["serviceAccountName"] == "tfadmit-webhook"
-    assert account["automountServiceAccountToken"] is False
-    assert pod["automountServiceAccountToken"] is True
-
-
 def test_the_server_is_started_with_these_arguments(container):
     assert container["args"] == [
         "serve",
@@ -195,20 +157,6 @@ def test_replicas_are_spread_but_never_unschedulable_for_it(deployment, pod):
     assert spread["labelSelector"]["matchLabels"] == labels
 
 
-def test_everything_that_selects_pods_selects_the_servers(base, deployment):
-    labels = deployment["spec"]["selector"]["matchLabels"]
-    assert labels.items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
-    assert shipped.one(base, "Service")["spec"]["selector"] == labels
-    assert shipped.one(base, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
-    assert shipped.one(base, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"] == labels
-
-
-def test_a_drain_takes_one_replica_at_a_time_and_broken_ones_at_once(base):
-    spec = shipped.one(base, "PodDisruptionBudget")["spec"]
-    assert spec["maxUnavailable"] == 1
-    assert spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
-
-
 def test_training_pods_cannot_preempt_the_server(base, pod):
     priority = shipped.one(base, "PriorityClass")
     assert pod["priorityClassName"] == priority["metadata"]["name"]
@@ -219,41 +167,3 @@ def test_training_pods_cannot_preempt_the_server(base, pod):
 def test_no_mesh_sidecar_stands_before_the_port(deployment):
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert labels["sidecar.istio.io/inject"] == "false"
-
-
-def test_the_pod_meets_the_restricted_standard_and_more(pod, container):
-    assert pod["securityContext"] == {
-        "runAsNonRoot": True,
-        "runAsUser": 65532,
-        "runAsGroup": 65532,
-        "fsGroup": 65532,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "privileged": False,
-        "readOnlyRootFilesystem": True,
-        "runAsNonRoot": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-
-
-def test_memory_is_limited_and_cpu_is_not(container):
-    """Throttling turns a burst of pods into timeouts."""
-    resources = container["resources"]
-    assert set(resources["requests"]) == {"cpu", "memory"}
-    assert set(resources["limits"]) == {"memory"}
-
-
-def test_the_network_policy_names_both_ports_and_keeps_metrics_inside(base):
-    spec = shipped.one(base, "NetworkPolicy")["spec"]
-    assert spec["policyTypes"] == ["Ingress", "Egress"]
-    reviews, metrics = spec["ingress"]
-    assert reviews == {"ports": [{"protocol": "TCP", "port": "https"}]}
-    assert metrics == {
-        "from": [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}],
-        "ports": [{"protocol": "TCP", "port": "metrics"}],
-    }
-    (api_server,) = spec["egress"]
-    assert [entry["port"] for entry in api_server["ports"]] == [443, 6443, 16443]
