@@ -122,6 +122,8 @@ def test_the_process_of_the_certificates_touches_its_own_objects_only(cluster):
         # A right to create has no name.
         assert allowed(cluster, account, f"secrets/{name}") == reads | {"create", "update"}
     assert allowed(cluster, account, "secrets/other") == {"create"}
+    lease = "leases.coordination.k8s.io/tfadmit-certs"
+    assert allowed(cluster, account, lease) == reads | {"create", "update"}
     for hooks in HOOKS:
         assert allowed(cluster, account, f"{hooks}/tfadmit") == reads | {"patch"}
         assert allowed(cluster, account, f"{hooks}/other") == set()

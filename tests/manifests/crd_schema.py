@@ -33,6 +33,9 @@ def strict(node: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in node.items()
         if key not in _NOT_JSON_SCHEMA and not key.startswith("x-kubernetes-")
     }
+    if "(?i)" in node.get("pattern", ""):
+        # Go takes flags anywhere, Python at the start only.
+        kept["pattern"] = "(?i)" + node["pattern"].replace("(?i)", "")
     if "properties" in node:
         kept["properties"] = {key: strict(value) for key, value in node["properties"].items()}
         if not node.get("x-kubernetes-preserve-unknown-fields"):

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from manifests import shipped
+from tfadmit_webhook import life, settings
 
 NAMESPACED = {
     "ConfigMap",
@@ -131,8 +132,8 @@ def test_the_settings_are_these(base):
     ("probe", "path"),
     [("startupProbe", "/healthz"), ("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")],
 )
-def test_probes_ask_the_serving_port_over_tls(container, probe, path):
-    assert container[probe]["httpGet"] == {"path": path, "port": "https", "scheme": "HTTPS"}
+def test_probes_ask_the_port_that_needs_no_certificate(container, probe, path):
+    assert container[probe]["httpGet"] == {"path": path, "port": "metrics"}
 
 
 def test_a_rollout_never_leaves_the_api_server_without_an_answer(deployment, pod, container):
@@ -142,6 +143,22 @@ def test_a_rollout_never_leaves_the_api_server_without_an_answer(deployment, pod
     # The server drains on SIGTERM: a preStop would only keep the signal from it.
     assert "lifecycle" not in container
     assert pod["terminationGracePeriodSeconds"] == 90
+
+
+def test_the_grace_period_holds_the_longest_drain_and_the_last_review(pod):
+    server = settings.Server()
+    assert (server.drain_seconds, server.drain_quiet_seconds) == (10, 5), "the comment says so"
+    longest = server.drain_limit_seconds + life._FINISH_SECONDS
+    # A tenth more for a machine that is busy.
+    assert longest == 45 + 30
+    assert pod["terminationGracePeriodSeconds"] >= longest * 1.1
+
+
+def test_a_server_that_ends_is_out_of_the_service_before_it_stops_listening(container):
+    """The endpoints go with the deletion; the probe is for whoever looks at readiness alone."""
+    probe = container["readinessProbe"]
+    noticed = probe["periodSeconds"] * probe["failureThreshold"]
+    assert noticed <= settings.Server().drain_seconds
 
 
 def test_replicas_are_spread_but_never_unschedulable_for_it(deployment, pod):

@@ -36,7 +36,7 @@ SELF_MANAGED = {
             [*READ, "update"],
             names=["tfadmit-webhook-ca", "tfadmit-webhook-tls"],
         ),
-        rule("coordination.k8s.io", ["leases"], ["get", "update"], names=["tfadmit-certs"]),
+        rule("coordination.k8s.io", ["leases"], [*READ, "update"], names=["tfadmit-certs"]),
         rule("", ["secrets"], ["create"]),
         rule("coordination.k8s.io", ["leases"], ["create"]),
     ],
