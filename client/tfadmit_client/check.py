@@ -18,6 +18,7 @@ from tfadmit_webhook.settings import Settings
 State = Literal["ok", "note", "warn", "fail"]
 
 _README = "deploy/README.md"
+_APPLY = "`kubectl apply -k` of your overlay"
 _SERVED = (
     ("trainer.kubeflow.org", "v1alpha1", "Kubeflow Trainer 2.x",
      ("ClusterTrainingRuntime", "TrainingRuntime", "TrainJob")),
@@ -104,7 +105,7 @@ def _configuration(
         found = cluster.configuration(f"{kind.lower()}s")
     except listing.StatusError as error:
         if error.status == 404:
-            text = f"there is no {kind} tfadmit; `kubectl apply -k deploy/base`, see {_README}"
+            text = f"there is no {kind} tfadmit; {_APPLY}, see {_README}"
             yield Line(state="fail", text=text)
         else:
             text = f"{kind} tfadmit is unknown: {error}; the right is get on {kind.lower()}s"
@@ -115,14 +116,14 @@ def _configuration(
     for name, policy in hooks.items():
         hook = by_name.get(name)
         if hook is None:
-            text = f"{kind} tfadmit has no webhook {name}; `kubectl apply -k deploy/base`"
+            text = f"{kind} tfadmit has no webhook {name}; {_APPLY}"
             yield Line(state="fail", text=text)
         else:
             yield _hook(hook, name, policy, now)
 
 
 def _hook(hook: raw.JsonObject, name: str, policy: str, now: float) -> Line:
-    patch = f"step 4 of {_README} patches it in"
+    patch = f"see Certificates in {_README}"
     bundle = raw.text(raw.at(hook, ("clientConfig", "caBundle")))
     if not bundle:
         return Line(state="fail", text=f"webhook {name} has no caBundle; {patch}")
@@ -171,7 +172,7 @@ def _probe(cluster: Cluster, namespace: str) -> Line:
         made = cluster.tried_pod(namespace, _POD)
     except listing.StatusError as error:
         if "tfadmit.dev" in error.said:
-            see = f"{_README} says what to do when the webhook is down"
+            see = "docs/runbooks.md says what to do"
             return Line(state="fail", text=f"TensorFlow {pods} are refused: {error.said}; {see}")
         text = f"whether the webhook is called is unknown, a dry run ended: {error.said}"
         return Line(state="warn", text=f"{text}; another namespace may tell: -n NS")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 import jsonschema
 import pytest
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from harness import addons
 from manifests import crd_schema, shipped
+from tfadmit_certs import bundle, issue, san
 
 TLS_FILES = ["--tls-cert", "/tls/tls.crt", "--tls-key", "/tls/tls.key"]
 TLS_SECRET = ["--tls-secret", "tfadmit-system/tfadmit-webhook-tls"]
@@ -176,6 +184,47 @@ def test_cert_manager_issues_from_a_ca_of_our_own(cert_manager, base):
     assert (ca["duration"], ca["renewBefore"]) == ("8760h", "2160h")
     # A new key would not verify the certificate that the pods still show.
     assert ca["privateKey"] == {"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Never"}
+
+
+def ca_certificate(key):
+    """A CA as cert-manager makes it: name and key identifier are those of the one before."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tfadmit-webhook-ca")])
+    now = datetime.now(timezone.utc)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=365))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+
+
+def test_a_renewed_ca_with_its_old_key_trusts_the_certificate_of_the_one_before():
+    """What `rotationPolicy: Never` of the CA is for; with a new key the old leaf is a stranger."""
+    names = san.check(dns=["tfadmit-webhook.tfadmit-system.svc"], ips=[])
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    before = ca_certificate(key).public_bytes(serialization.Encoding.PEM)
+    leaf = issue.issue_leaf(
+        ca=bundle.Pair(certificate=before, key=pem),
+        names=names,
+        now=datetime.now(timezone.utc),
+        entropy=issue.system_entropy(),
+        lifetime=timedelta(days=7),
+    )
+    (shown, *_) = x509.load_pem_x509_certificates(leaf.certificate)
+    shown.verify_directly_issued_by(ca_certificate(key))
+    with pytest.raises(InvalidSignature):
+        shown.verify_directly_issued_by(ca_certificate(ec.generate_private_key(ec.SECP256R1())))
 
 
 def test_cert_managers_leaf_is_for_the_name_that_the_api_server_asks_for(cert_manager):

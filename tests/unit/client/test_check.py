@@ -117,7 +117,7 @@ BAD = {
         ({"validatingwebhookconfigurations": {}}, "has no webhook runtimes.validate.tfadmit.dev;"),
         (
             {"mutatingwebhookconfigurations": {"webhooks": [{"name": "pods.tfadmit.dev"}]}},
-            "webhook pods.tfadmit.dev has no caBundle; step 4 of deploy/README.md patches it in",
+            "webhook pods.tfadmit.dev has no caBundle; see Certificates in deploy/README.md",
         ),
         ({"bundle": "%"}, "its caBundle is of no use: it is no PEM in base64"),
         ({"bundle": base64.b64encode(b"x").decode()}, "its caBundle is of no use: it is no PEM"),
