@@ -63,7 +63,7 @@ def exported():
     server = prometheus_client.CollectorRegistry()
     observe.Observer(server)
     return {
-        name: set(collector._labelnames)
+        name: set(vars(collector)["_labelnames"])
         for registry in (server, metrics.Metrics().registry)
         for name, collector in registry._names_to_collectors.items()
     }
