@@ -10,6 +10,7 @@ import contextlib
 import json
 import socket
 import ssl
+import subprocess
 
 import pytest
 import yaml
@@ -111,7 +112,8 @@ def test_both_processes_get_ready_with_the_shipped_arguments_and_rights(cluster,
     found = bundles(cluster)
     assert len(found) == 4
     server = programs["tfadmit-webhook"]
-    assert {shown(server.port, bundle) for bundle in found.values()}
+    # A handshake that does not verify raises.
+    assert len({shown(server.port, bundle) for bundle in found.values()}) == 1
 
 
 def test_nothing_was_forbidden_to_them(cluster, programs):
@@ -139,13 +141,9 @@ def test_a_leaked_ca_leaves_the_bundle_as_the_runbook_says_and_no_server_is_lost
     wait_until_ready(cluster, programs)
     server = programs["tfadmit-webhook"]
     (old,) = set(bundles(cluster).values())
-    rotated = install.PROGRAM, "certs", "rotate", "--ca", "--kubeconfig", cluster.kubeconfig
-    rotation = Process(
-        name="rotate", command=list(rotated), log=server.process.log.with_name("rotate.log")
-    )
-    with contextlib.suppress(Exception):  # it ends, which a server would not
-        rotation.start(ready=lambda: False, timeout=60)
-    assert "done" in rotation.tail()
+    rotated = [install.PROGRAM, "certs", "rotate", "--ca", "--kubeconfig", cluster.kubeconfig]
+    done = subprocess.run(rotated, capture_output=True, text=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
     (both,) = set(bundles(cluster).values())
     assert old in both
     assert both != old
