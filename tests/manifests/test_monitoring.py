@@ -132,7 +132,7 @@ def test_every_label_is_one_of_its_metric(expressions, exported):
 def test_every_alert_says_how_bad_it_is_and_where_to_read_on(alerts):
     anchors = {
         re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
-        for title in re.findall(r"^#+ (.*)$", RUNBOOKS.read_text(), flags=re.MULTILINE)
+        for title in re.findall(r"^##+ (.*)$", RUNBOOKS.read_text(), flags=re.MULTILINE)
     }
     for alert in alerts:
         assert alert["labels"]["severity"] in {"critical", "warning"}
@@ -146,7 +146,7 @@ def test_every_alert_says_how_bad_it_is_and_where_to_read_on(alerts):
 def test_every_entry_of_the_runbooks_belongs_to_an_alert_and_says_the_same_four_things(alerts):
     text = RUNBOOKS.read_text()
     sections = dict(
-        re.findall(r"^### (Tfadmit\w+)\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE)
+        re.findall(r"^### (Tfadmit\w+)\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
     )
     assert list(sections) == [alert["alert"] for alert in alerts]
     for section in sections.values():
