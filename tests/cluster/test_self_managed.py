@@ -11,6 +11,12 @@ from harness import install
 
 # So that a rotation takes seconds.
 SETTLE = "certificates: {settle: 1s}"
+# What the overlay does not hold and its programs make.
+MADE = (
+    ("Secret", "tfadmit-webhook-ca"),
+    ("Secret", "tfadmit-webhook-tls"),
+    ("Lease", "tfadmit-certs"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +27,13 @@ def overlay(cluster):
 @pytest.fixture(scope="module")
 def programs(cluster, overlay, tmp_path_factory):
     directory = tmp_path_factory.mktemp("self-managed")
-    with at_work.running(cluster, overlay, directory=directory, settings=SETTLE) as found:
-        at_work.wait_until_ready(cluster, found)
-        yield found
-    for kind, name in (
-        ("Secret", "tfadmit-webhook-ca"),
-        ("Secret", "tfadmit-webhook-tls"),
-        ("Lease", "tfadmit-certs"),
-    ):
-        cluster.delete(kind, name, at_work.NAMESPACE)
+    try:
+        with at_work.running(cluster, overlay, directory=directory, settings=SETTLE) as found:
+            at_work.wait_until_ready(cluster, found)
+            yield found
+    finally:
+        for kind, name in MADE:
+            cluster.delete(kind, name, at_work.NAMESPACE)
 
 
 def test_both_programs_get_ready_with_the_shipped_arguments_and_rights(cluster, programs):
