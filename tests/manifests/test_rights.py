@@ -27,16 +27,18 @@ SELF_MANAGED = {
     **SERVER,
     ("Role", "tfadmit-webhook"): [rule("", ["secrets"], READ, names=["tfadmit-webhook-tls"])],
     ("ClusterRole", "tfadmit-certs"): [
-        rule("admissionregistration.k8s.io", HOOKS, [*READ, "patch"], names=["tfadmit"])
+        rule("admissionregistration.k8s.io", HOOKS, ["get", "watch", "patch"], names=["tfadmit"])
     ],
     ("Role", "tfadmit-certs"): [
         rule(
             "",
             ["secrets"],
-            [*READ, "update"],
+            ["get", "watch", "update"],
             names=["tfadmit-webhook-ca", "tfadmit-webhook-tls"],
         ),
-        rule("coordination.k8s.io", ["leases"], [*READ, "update"], names=["tfadmit-certs"]),
+        rule(
+            "coordination.k8s.io", ["leases"], ["get", "watch", "update"], names=["tfadmit-certs"]
+        ),
         rule("", ["secrets"], ["create"]),
         rule("coordination.k8s.io", ["leases"], ["create"]),
     ],
