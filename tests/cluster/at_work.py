@@ -7,6 +7,7 @@ handshake under the name that the API server would ask for.
 
 import base64
 import contextlib
+import functools
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -88,7 +89,8 @@ def running(
 
 def wait_until_ready(cluster: Cluster, programs: Mapping[str, Program]) -> None:
     for name, program in programs.items():
-        cluster.wait(lambda program=program: program.answers("/readyz"), what=f"{name} is ready")
+        look = functools.partial(program.answers, "/readyz")
+        cluster.wait(look, what=f"{name} is ready")
 
 
 def bundles(cluster: Cluster) -> dict[str, bytes]:
