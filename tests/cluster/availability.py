@@ -40,8 +40,9 @@ def configurations(cluster: Cluster, *, name: str, namespace: str, url: str) -> 
 def applied(cluster: Cluster, manifests: list[Json], *, ca: bytes | None = None) -> Iterator[None]:
     """The configurations while the context lasts, with this caBundle if one is given."""
     for manifest in manifests:
-        for hook in manifest["webhooks"] if ca else []:
-            hook["clientConfig"]["caBundle"] = base64.b64encode(ca).decode()
+        if ca:
+            for hook in manifest["webhooks"]:
+                hook["clientConfig"]["caBundle"] = base64.b64encode(ca).decode()
         cluster.apply(manifest)
     try:
         yield

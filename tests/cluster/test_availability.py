@@ -70,7 +70,7 @@ def settings(tmp_path: Path) -> Path:
 def serving(
     cluster: Cluster, namespace: str, settings: Path, arguments: list[str | Path]
 ) -> Iterator[replicas.Replicas]:
-    common = ["--config", settings, "--kubeconfig", cluster.kubeconfig]
+    common: list[str | Path] = ["--config", settings, "--kubeconfig", cluster.kubeconfig]
     with replicas.running(
         directory=settings.parent / "servers", arguments=[*common, *arguments]
     ) as servers:

@@ -68,7 +68,7 @@ class Api:
     def __init__(self, *, url: str, ca: Path | None = None, token: str | None = None) -> None:
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._pool = urllib3.PoolManager(ca_certs=str(ca) if ca else None, maxsize=8)
+        self._pool = urllib3.PoolManager(ca_certs=str(ca) if ca else None, maxsize=32)
         self._resources: list[Resource] = []
 
     def close(self) -> None:

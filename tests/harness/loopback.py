@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +24,12 @@ def free_port() -> int:
             return port
 
 
+def listening(port: int) -> bool:
+    """Whether somebody takes connections on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def healthy(url: str, *, ca: Path | None = None, headers: Mapping[str, str] | None = None) -> bool:
     """Whether the URL answers 200 now. urllib3 heeds no proxy of the environment."""
     with urllib3.PoolManager(ca_certs=str(ca) if ca else None) as pool:
@@ -30,3 +38,18 @@ def healthy(url: str, *, ca: Path | None = None, headers: Mapping[str, str] | No
         except urllib3.exceptions.HTTPError:
             return False
         return answer.status == 200
+
+
+def ready(port: int) -> bool:
+    """Whether a server's `/readyz` says so. As the kubelet: whatever its certificate is."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=2, context=trusting)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -82,11 +82,14 @@ class Process:
             raise
         return self
 
-    def stop(self, *, grace: float = 10) -> None:
-        """Ask the program to end, then end its whole group. Does nothing when it is not running."""
+    def stop(self, *, grace: float = 10) -> int | None:
+        """Ask the program to end, then end its whole group; give its exit code.
+
+        Does nothing when it is not running.
+        """
         child, self._child = self._child, None
         if child is None:
-            return
+            return None
         try:
             child.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -95,6 +98,14 @@ class Process:
             _kill_group(child.pid)
             child.wait()
             _running.discard(self)
+        return child.returncode
+
+    def kill(self) -> None:
+        """End the program and all that it started without asking, as a crash does."""
+        if self._child is not None:
+            _kill_group(self._child.pid)
+            self._child.wait()
+        self.stop()
 
     def tail(self) -> str:
         """The last lines of its log."""
