@@ -23,6 +23,8 @@ _LOG = logging.getLogger("tfadmit.certs")
 _LONGEST_WAIT = 60.0
 _SHORTEST_WAIT = 0.2
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+# Somebody who writes all the time must not make us do so too.
+_MANY_CONFLICTS = 25
 # A round is a few requests of some seconds each; three times the longest wait is a hung process.
 _HUNG_SECONDS = 180.0
 
@@ -86,6 +88,7 @@ class Controller:
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._failures = 0
+        self._conflicts = 0
         self._refused = ""
         self._beat = self._clock.monotonic()
         self._trouble = "nothing was looked at yet"
@@ -114,7 +117,7 @@ class Controller:
             self._beat = self._clock.monotonic()
             self._wake.clear()
             wait = self._guarded_round()
-            if self._failures:
+            if self._failures or self._conflicts:
                 # Not to be cut short by a change: a cluster in trouble changes all the time.
                 self._stopped.wait(wait)
             elif wait:
@@ -163,7 +166,8 @@ class Controller:
             # Somebody else was faster: nothing is wrong, another look is needed.
             self._monitor.failed("conflict")
             _LOG.info("conflict", extra={"fields": {"text": str(error)}})
-            return self._clock.chance() * _FIRST_PAUSE
+            self._conflicts += 1
+            return self._clock.chance() * _FIRST_PAUSE * min(self._conflicts, _MANY_CONFLICTS)
         except kube.ApiError as error:
             return self._failed("api", str(error))
         except fault.CertsError as error:
@@ -172,7 +176,7 @@ class Controller:
             # A fault of ours must not end the process: the other replica would meet it too.
             _LOG.exception("fault", extra={"fields": {"fault": True}})
             return self._failed("fault", "a fault of tfadmit-certs: see the traceback in its log")
-        self._failures = 0
+        self._failures = self._conflicts = 0
         return wait
 
     def _failed(self, reason: str, text: str) -> float:

@@ -12,7 +12,7 @@ import yaml
 
 from cluster import certs_support
 from harness import loopback
-from tfadmit_certs import bundle, issue, san
+from tfadmit_certs import bundle, issue, kube, san, secret, state
 
 ROUNDS = 20
 DAY = timedelta(days=1)
@@ -324,3 +324,53 @@ def test_it_ends_at_once_while_the_api_server_does_not_answer(made):
         process._child.wait(timeout=15)
         print(f"ended {time.monotonic() - began:.1f} s after SIGTERM")
         assert process._child.returncode == 0
+
+
+def test_writes_that_come_too_late_are_conflicts_and_revive_nothing(made):
+    """As the administrator, who may create anything: rights are not what prevents it."""
+    made.configure()
+    made.start()
+    made.wait_until_right()
+    made._controllers[0].stop()
+    store = secret.Store(kube.from_kubeconfig(made.cluster.kubeconfig), names=made.names)
+    view = store.look()
+    assert view.authority
+    stale = view.configurations[0]
+    store.publish(stale, pem=view.authority.pem + b"\n")
+    owned = store.look().configurations[0]
+    made.cluster.kubectl("annotate", stale.kind, stale.name, "a=b")
+    with pytest.raises(kube.ConflictError):
+        store.publish(stale, pem=view.authority.pem)
+    with pytest.raises(kube.ConflictError):
+        store.disown(owned)
+    change = state.Write(which="ca", version=view.authority.version, data={"note": b"x"})
+    store.write(change)
+    with pytest.raises(kube.ConflictError):
+        store.write(change)
+    with pytest.raises(kube.ConflictError):
+        store.write(state.Write(which="ca", version=None, data={"note": b"x"}))
+    made.cluster.delete(stale.kind, stale.name)
+    with pytest.raises(kube.ApiError) as caught:
+        store.publish(owned, pem=view.authority.pem)
+    assert caught.value.status in (404, 409)
+    assert [item.kind for item in made.configurations()] == ["ValidatingWebhookConfiguration"]
+
+
+def test_it_may_read_and_write_no_other_secret(made):
+    """The rights as shipped; creation cannot be limited by name."""
+    account = f"system:serviceaccount:{made.namespace}:tfadmit-certs"
+
+    def may(verb, what, *options):
+        words = ["auth", "can-i", verb, what, "--as", account, "-n", made.namespace, *options]
+        return made.cluster.kubectl(*words, check=False).stdout.strip() == "yes"
+
+    assert may("get", "secret/tfadmit-webhook-ca")
+    assert not may("get", "secret/other")
+    assert not may("list", "secrets")
+    assert not may("delete", "secret/tfadmit-webhook-ca")
+    assert not may("get", "secret/tfadmit-webhook-ca", "-n", "default")
+    for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+        assert may("patch", f"{plural}/{made.names.configuration}")
+        assert not may("patch", f"{plural}/tfadmit")
+        assert not may("create", plural)
+        assert not may("list", plural)
