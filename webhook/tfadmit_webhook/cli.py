@@ -137,7 +137,7 @@ def _port(text: str) -> int:
 
 def _serve(arguments: argparse.Namespace, *, prog: str, caught: signals.Signals) -> int:
     # Here and not above, because they load Flask, aiohttp and pydantic.
-    from tfadmit_webhook import json_log, listen, plan, serve  # noqa: PLC0415
+    from tfadmit_webhook import json_log, plan, port, serve  # noqa: PLC0415
 
     planned = plan.make(
         plan.Arguments(
@@ -164,7 +164,7 @@ def _serve(arguments: argparse.Namespace, *, prog: str, caught: signals.Signals)
         return OK
     try:
         serve.run(planned, caught)
-    except listen.ListenError as error:
+    except port.ListenError as error:
         _complain(prog, [str(error)])
         return REFUSED
     return OK

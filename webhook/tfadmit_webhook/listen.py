@@ -6,41 +6,27 @@ longest gives way to the newcomer. Requests are answered in `bridge` and `plain`
 """
 
 import asyncio
-import contextlib
 import errno
-import resource
 import socket
 import ssl
 import traceback
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from aiohttp import web
 
-# As the API server's client: it gives up a handshake after 10 s. The same for a request's head,
-# which it sends in one piece.
+from tfadmit_webhook import port
+from tfadmit_webhook.connection import Connection
+
+# As the API server's client: it gives up a handshake after 10 s.
 _HANDSHAKE_SECONDS = 10.0
-HEAD_SECONDS = 10.0
-# aiohttp bounds a head to 128 lines of 8 KiB; the rest is what may come in one piece behind it.
-_HEAD_BYTES = (1024 + 256) * 1024
-# A burst of pods opens hundreds of connections at once; the kernel cuts this at somaxconn.
-_BACKLOG = 1024
 # Taken at one go before others get their turn.
 _AT_ONCE = 64
 # How long to wait when the system gives no more descriptors.
 _FULL_SECONDS = 0.1
 _FULL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
-# Each costs 256 KiB while it lasts (asyncio's buffer for TLS). Three API servers keep 25 each and
-# open hundreds in a burst.
-_LEAST_CONNECTIONS = 1024
-# Descriptors for everything but connections: files, the API server, the other port.
-_OTHER_FILES = 128
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-
-class ListenError(Exception):
-    """An address cannot be listened on; the message says which and why."""
 
 
 class Observer(Protocol):
@@ -83,16 +69,16 @@ class Door:
         self._identity = identity
         self._loop = asyncio.get_running_loop()
         self._server = web.Server(self._handle, access_log=None, **options)
-        self._connections: dict[web.RequestHandler, _Connection] = {}
+        self._connections: dict[web.RequestHandler, Connection] = {}
         self._open = False
 
     def open(self) -> None:
         """Take connections from now on."""
         try:
-            self._listener.listen(_BACKLOG)
+            self._listener.listen(port.BACKLOG)
         except OSError as error:  # two may bind a port, and one of them may listen
-            host, port = self._listener.getsockname()[:2]
-            raise _fault(f"{host}:{port}", error) from error
+            host, number = self._listener.getsockname()[:2]
+            raise port.fault(f"{host}:{number}", error) from error
         self._listener.setblocking(False)  # noqa: FBT003 - the name of the argument is `flag`
         self._open = True
         self._resume()
@@ -155,12 +141,12 @@ class Door:
             taken.close()
             return
         inner = self._server()
-        connection = _Connection(inner, taken, gone=self._gone)
+        connection = Connection(inner, taken, gone=self._gone)
         self._connections[inner] = connection
         self._observer.connected(len(self._connections))
         connection.handshake = self._loop.create_task(self._shake_hands(taken, connection))
 
-    async def _shake_hands(self, taken: socket.socket, connection: "_Connection") -> None:
+    async def _shake_hands(self, taken: socket.socket, connection: Connection) -> None:
         context = self._identity()
         # asyncio closes the socket when this fails; a descriptor that is closed beside it could be
         # given to another connection while the loop still watches it.
@@ -199,122 +185,3 @@ class Door:
     def _gone(self, inner: web.RequestHandler) -> None:
         self._connections.pop(inner, None)
         self._observer.connected(len(self._connections))
-
-
-class _Connection(asyncio.Protocol):
-    """One connection: aiohttp's protocol, and what is known about the client's diligence."""
-
-    def __init__(
-        self,
-        inner: web.RequestHandler,
-        taken: socket.socket,
-        *,
-        gone: Callable[[web.RequestHandler], None],
-    ) -> None:
-        self.inner = inner
-        self._socket = taken
-        self.handshake: asyncio.Task[None] | None = None
-        self.transport: asyncio.Transport | None = None
-        self.busy = False
-        self.served = False
-        self.rested = 0.0
-        """When the last request was answered."""
-
-        self.since: float | None = asyncio.get_running_loop().time()
-        """Since when a request's head is awaited; None while nothing of one has come."""
-
-        self._bytes = 0
-        self._lingers = False
-        self._gone = gone
-
-    def overdue(self, now: float) -> bool:
-        """Whether a head has been awaited for too long."""
-        if self.busy or self.transport is None or self.since is None:
-            return False
-        return now - self.since > HEAD_SECONDS
-
-    def begin(self) -> None:
-        """A request has come; only its body may be missing."""
-        self.busy, self.since, self._bytes = True, None, 0
-
-    def rest(self, *, now: float, all_read: bool) -> None:
-        """The request is answered; what was not read of it may still come."""
-        self.busy, self.served, self.rested = False, True, now
-        self._lingers = not all_read
-        self.since = None if all_read else now
-
-    def end(self) -> None:
-        """Close it at once."""
-        if self.transport:
-            self.transport.abort()
-        else:  # the handshake fails by it, at whatever point it is
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)  # that of a stream
-        self.since = asyncio.get_running_loop().time()
-        self.inner.connection_made(transport)
-
-    def data_received(self, data: bytes) -> None:
-        if not self.busy and not self._lingers:
-            if self.since is None:
-                self.since = asyncio.get_running_loop().time()
-            self._bytes += len(data)
-            if self._bytes > _HEAD_BYTES:
-                self.end()
-                return
-        self.inner.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        self.inner.eof_received()
-        return None
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self.inner.connection_lost(exc)
-        self._gone(self.inner)
-        self.transport = None  # which holds us
-
-    def pause_writing(self) -> None:
-        self.inner.pause_writing()
-
-    def resume_writing(self) -> None:
-        self.inner.resume_writing()
-
-
-def bind(host: str, port: int, *, what: str = "", at_once: bool = False) -> socket.socket:
-    """Take a port. Who connects is refused until a door is opened; with `at_once` he waits.
-
-    Raises:
-        ListenError: it cannot be had.
-    """
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if ":" in host:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind((host, port))
-        if at_once:
-            listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise _fault(f"{host}:{port}{what}", error) from error
-    return listener
-
-
-def _fault(where: str, error: OSError) -> ListenError:
-    return ListenError(f"cannot listen on {where}: {error.strerror or error}")
-
-
-def most_connections(*, in_flight: int) -> int:
-    """Give how many connections there may be, with as many descriptors as the system allows.
-
-    As many as reviews in work, and as many again that idle or are about to be sent away.
-    """
-    wanted = max(_LEAST_CONNECTIONS, 2 * in_flight)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = wanted + _OTHER_FILES
-    if soft < files:
-        soft = files if hard == resource.RLIM_INFINITY else min(files, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(1, min(wanted, soft - _OTHER_FILES))

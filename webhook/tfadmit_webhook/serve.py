@@ -29,6 +29,7 @@ from tfadmit_webhook import (
     listen,
     lookup,
     plain,
+    port,
     trust,
     wsgi,
 )
@@ -106,7 +107,7 @@ def run(plan: Plan, signals: Signals) -> None:
     """Serve until SIGTERM or SIGINT, then drain and finish what is being worked on.
 
     Raises:
-        listen.ListenError: a port cannot be had.
+        port.ListenError: a port cannot be had.
     """
     # Without a time stamp beside every counter, which would double the page.
     disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -141,7 +142,7 @@ class _Server:
     def open(self, registry: CollectorRegistry, ends: contextlib.ExitStack) -> life.Parts:
         """Take the ports and make what answers on them."""
         plan = self._plan
-        listener = ends.enter_context(listen.bind(plan.host, plan.port))
+        listener = ends.enter_context(port.bind(plan.host, plan.port))
         application = self._application()
         front = bridge.Bridge(
             application,
@@ -192,7 +193,7 @@ class _Server:
         return listen.Door(
             listener,
             handler=front,
-            limit=listen.most_connections(in_flight=server.max_in_flight),
+            limit=port.most_connections(in_flight=server.max_in_flight),
             observer=self._observer,
             identity=lambda: self._keeper.context,
             logger=life.HTTP_LOG,
@@ -210,7 +211,7 @@ class _Server:
             return None
         # Whoever read the address in the log may ask at once.
         listener = ends.enter_context(
-            listen.bind(self._plan.host, self._plan.metrics_port, what=" for metrics", at_once=True)
+            port.bind(self._plan.host, self._plan.metrics_port, what=" for metrics", at_once=True)
         )
         pages = {"/metrics": make_wsgi_app(registry)}
         front = plain.Plain({**pages, "/healthz": application, "/readyz": application})

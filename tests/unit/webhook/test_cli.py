@@ -5,12 +5,13 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 import builders
 from tfadmit_webhook import cli, plan, serve
-from unit.webhook import live_server
+from unit.webhook import live_server, pairs
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +109,50 @@ def test_exactly_one_source_of_lookups_is_wanted(run, options):
     code, errors, _ = run(*options, objects=False)
     assert code == 2
     assert "--in-cluster" in errors[-1]
+
+
+SECRET = ("--tls-secret", "ns/name")
+
+
+@pytest.mark.parametrize(
+    ("options", "tls", "words"),
+    [
+        ((), False, "a certificate is missing: --tls-cert and --tls-key, or --tls-secret"),
+        (SECRET, True, "--tls-secret stands in place of --tls-cert and --tls-key"),
+        (SECRET, False, "--tls-secret is asked of a cluster: give --in-cluster or --kubeconfig"),
+        (("--webhook-configuration", "x"), True, "--webhook-configuration is asked of a cluster"),
+        (("--client-name", "x"), True, "--client-name says nothing without --client-ca"),
+        (("--client-ca", "gone"), True, "--client-ca gone: No such file or directory"),
+        (("--client-ca", __file__), True, "--client-ca holds no readable PEM certificate"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(run, options, tls, words):
+    code, errors, plans = run(*options, tls=tls)
+    assert (code, plans) == (2, [])
+    assert words in "\n".join(errors)
+
+
+@pytest.mark.parametrize("text", ["name", "/name", "ns/", "a/b/c"])
+def test_a_secret_is_a_namespace_and_a_name(run, text):
+    code, errors, _ = run("--tls-secret", text, tls=False)
+    assert code == 2
+    assert f"'{text}' is no Secret: use NAMESPACE/NAME" in errors[-1]
+
+
+def test_a_key_of_another_certificate_is_named_with_both_files(run, tmp_path):
+    other = live_server.certificates(tmp_path)
+    code, errors, _ = run("--tls-key", other / "tls.key")
+    assert (code, len(errors)) == (2, 1)
+    assert f"--tls-key {other / 'tls.key'} does not belong to --tls-cert" in errors[0]
+
+
+def test_dates_are_no_reason_not_to_start(run, tmp_path):
+    then = datetime.now(timezone.utc) - timedelta(days=900)
+    pair = pairs.make(now=then)
+    (tmp_path / "tls.crt").write_bytes(pair.certificate)
+    (tmp_path / "tls.key").write_bytes(pair.key)
+    code, errors, plans = run("--tls-cert", tmp_path / "tls.crt", "--tls-key", tmp_path / "tls.key")
+    assert (code, errors, len(plans)) == (0, [], 1)
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "http", "1e3", "\u0663"])

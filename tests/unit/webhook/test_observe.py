@@ -145,3 +145,51 @@ def test_records_of_others_are_json_too(lines):
     logging.getLogger("somebody").warning("it is %s", "hot")
     (line,) = lines()
     assert (line["event"], line["logger"], line["message"]) == ("log", "somebody", "it is hot")
+
+
+def test_violations_are_counted_by_rule_and_level(observer, registry):
+    result = Decision(
+        allowed=False,
+        reason=Reason.POLICY_VIOLATED,
+        code=403,
+        violations=(("TFA001", "deny"), ("TFA008", "warn"), ("TFA001", "deny")),
+    )
+    observer.decided(request(), result, hook="validate-runtimes", seconds=0)
+    name = "tfadmit_policy_violations_total"
+    assert registry.get_sample_value(name, {"rule": "TFA001", "level": "deny"}) == 2
+    assert registry.get_sample_value(name, {"rule": "TFA008", "level": "warn"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        (decision.patched([Operation(op="add", path="/x", value=1)]), "patched"),
+        (decision.allow(Reason.NOT_OURS), "allowed"),
+        (decision.refuse(Refusal(reason=Reason.JOBSET_MISSING, message="gone")), "denied"),
+        (decision.fault(), "fault"),
+    ],
+)
+def test_a_decision_is_one_of_four_and_an_odd_operation_is_no_label(
+    observer, registry, result, kind
+):
+    observer.decided(request(operation="EXPLODE"), result, hook="h", seconds=0)
+    labels = {
+        "hook": "h",
+        "operation": "OTHER",
+        "decision": kind,
+        "dry_run": "false",
+        "reason": result.reason.value,
+    }
+    assert registry.get_sample_value("tfadmit_admission_requests_total", labels) == 1
+
+
+def test_the_age_of_the_cache_begins_anew_with_every_word_of_the_api_server():
+    now, registry = [100.0], prometheus_client.CollectorRegistry()
+    observer = observe.Observer(registry, clock=lambda: now[0])
+    age = "tfadmit_cache_age_seconds"
+    assert registry.get_sample_value(age) != registry.get_sample_value(age), "not a number yet"
+    observer.heard()
+    now[0] += 7
+    assert registry.get_sample_value(age) == 7
+    observer.heard()
+    assert registry.get_sample_value(age) == 0

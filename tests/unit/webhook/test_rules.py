@@ -240,6 +240,9 @@ def test_a_runtime_with_many_violations_is_told_all_of_them():
     decision = admission.decide("/validate/runtimes", content)
     told = {line.split()[0] for line in (*decision.message.splitlines(), *decision.warnings)}
     assert told == {f"TFA{n:03}" for n in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 17)}
+    assert {rule for rule, _ in decision.violations} == told
+    assert ("TFA001", "deny") in decision.violations
+    assert ("TFA017", "warn") in decision.violations
 
 
 def test_a_warning_that_is_too_long_keeps_its_rule_its_path_and_its_fix():
