@@ -15,8 +15,10 @@ from unit.webhook import live_server
 MEBIBYTE = 1024 * 1024
 OBJECTS = (builders.make_jobset(),)
 REVIEW = builders.body(builders.make_review(builders.make_pod(index=2)))
-# Below this a share of 2 cores with other tests says nothing about the server.
-NOISE_MS = 40.0
+# A p99 below this is one late wake-up of a machine with 2 cores.
+NOISE_MS = 5.0
+# Somebody else may use the cores during one measurement, hardly during all.
+ATTEMPTS = 4
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +106,12 @@ class Nuisance:
 
 @pytest.mark.parametrize("kind", ["silent", "handshake", "tls only", "head", "body", "large body"])
 def test_two_hundred_slow_clients_do_not_slow_down_sixteen_good_ones(server, kind):
+    load(server, rate=200).run(1)
+    assert any(good_ones_are_not_slowed_down(server, kind) for _ in range(ATTEMPTS))
+
+
+def good_ones_are_not_slowed_down(server, kind):
     good = load(server, rate=200)
-    good.run(1)
     quiet = good.run(4)
     before = usage.of(server.process.pid)
     nuisance = Nuisance(server, count=200, kind=kind)
@@ -120,9 +126,9 @@ def test_two_hundred_slow_clients_do_not_slow_down_sixteen_good_ones(server, kin
     print(f"  before: {before}\n  after:  {after}")
     assert busy.statuses.keys() == {200}
     assert not busy.faults
-    assert busy.percentile(0.99) < 5 * max(quiet.percentile(0.99), NOISE_MS)
     assert after.threads <= before.threads + 32, "those for reviews are started as needed"
     assert after.rss - before.rss < 32 * MEBIBYTE
+    return busy.percentile(0.99) < 5 * max(quiet.percentile(0.99), NOISE_MS)
 
 
 @pytest.mark.parametrize(
