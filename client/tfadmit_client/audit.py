@@ -1,95 +1,19 @@
-"""Judging the objects of a live cluster by the webhook's rules.
+"""All objects of a live cluster that have rules, read and judged one by one.
 
-Pure over `listing.Reader`. Runtimes and TrainJobs are judged by `policy`, as at admission. A
-JobSet has no rules of its own: its network section is judged by those of runtimes, and its roles,
-ports and names by `cluster.plan`, which refuses its pods for the same reasons. One object or one
-kind that cannot be read is reported, and the others are judged.
+Pure over `listing.Reader`. One object or one kind that cannot be read is reported, and the others
+are judged. What judging an object is stands in `audit_judge`.
 """
 
-import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
 
-from tfadmit_client import expansion, listing
-from tfadmit_trainer import contract
-from tfadmit_webhook import cluster, mutate, policy, ratchet, raw, trainjob, workload
-from tfadmit_webhook.decision import Refusal
-from tfadmit_webhook.settings import Level, Settings
+from tfadmit_client import audit_judge, audit_report, expansion, listing
+from tfadmit_client.audit_report import KINDS, Failure, Finding, Outcome, Report
+from tfadmit_webhook import policy, ratchet, raw, trainjob, workload
+from tfadmit_webhook.settings import Settings
 
-Outcome = Literal["judged", "skipped", "failed"]
-
-_TRAINER = "trainer.kubeflow.org"
-# In this order, so that a TrainJob finds its runtime.
-KINDS = (
-    listing.Kind(
-        name="ClusterTrainingRuntime", group=_TRAINER, version="v1alpha1", namespaced=False
-    ),
-    listing.Kind(name="TrainingRuntime", group=_TRAINER, version="v1alpha1"),
-    listing.Kind(name="TrainJob", group=_TRAINER, version="v1alpha1"),
-    listing.Kind(name="JobSet", group="jobset.x-k8s.io", version="v1alpha2"),
-)
 _ORDER = {kind.name: index for index, kind in enumerate(KINDS)}
-_TEMPLATE: raw.Path = ("spec", "template")
-_NETWORK: raw.Path = ("spec", "template", "spec", "network")
 _ENDED = frozenset({"Complete", "Completed", "Failed"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """Something that is wrong with an object."""
-
-    kind: str
-    namespace: str
-    """Empty for a runtime of the whole cluster."""
-
-    name: str
-    rule: str
-    """The identifier of a rule, or the reason for which pods are refused."""
-
-    level: Level
-    path: str
-    message: str
-
-    @property
-    def label(self) -> str:
-        """Kind, namespace and name for people."""
-        return _label(self.kind, self.namespace, self.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """A kind, or one object of it, that could not be judged."""
-
-    kind: str
-    object: str
-    """The label of the object; empty when it is the whole kind, or the rest of it."""
-
-    message: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What judging a cluster gave."""
-
-    findings: tuple[Finding, ...]
-    failures: tuple[Failure, ...]
-    objects: Mapping[tuple[str, Outcome], int]
-    """How many objects of a kind were judged, have no rules, or could not be judged."""
-
-    @property
-    def denied(self) -> bool:
-        """Whether the webhook would refuse one of the objects, or its pods."""
-        return any(item.level == "deny" for item in self.findings)
-
-    def count(self, outcome: Outcome) -> int:
-        """How many objects came out like this."""
-        return sum(number for (_, was), number in self.objects.items() if was == outcome)
-
-    def is_read(self, kind: str) -> bool:
-        """Whether all objects of a kind could be read."""
-        return not any(item.kind == kind and not item.object for item in self.failures)
 
 
 class _NotJudgedError(Exception):
@@ -102,16 +26,20 @@ def audit(reader: listing.Reader, *, namespace: str | None, settings: Settings) 
     Raises:
         UnreachableError: nothing at all could be read.
     """
-    run = _Run(namespace=namespace, settings=settings)
+    run = _Run(reader, namespace=namespace, settings=settings)
     for kind in KINDS:
-        run.read(kind, reader)
+        run.read(kind)
     return run.report()
 
 
 class _Run:
     """What is known while the kinds come in."""
 
-    def __init__(self, *, namespace: str | None, settings: Settings) -> None:
+    def __init__(
+        self, reader: listing.Reader, *, namespace: str | None, settings: Settings
+    ) -> None:
+        self._reader = reader
+        self._labels: dict[str, policy.Labels] = {}
         self._complete: set[str] = set()
         self._namespace = namespace
         self._settings = settings
@@ -120,11 +48,11 @@ class _Run:
         self._failures: list[Failure] = []
         self._objects: Counter[tuple[str, Outcome]] = Counter()
 
-    def read(self, kind: listing.Kind, reader: listing.Reader) -> None:
+    def read(self, kind: listing.Kind) -> None:
         """Judge all objects of a kind, or those before the one where reading ends."""
         namespace = self._namespace if kind.namespaced else None
         try:
-            for item in listing.objects(reader, kind, namespace=namespace):
+            for item in listing.objects(self._reader, kind, namespace=namespace):
                 self._take(kind, item)
         except listing.ReadError as error:
             nothing_yet = not (self._complete or self._objects or self._failures)
@@ -170,7 +98,7 @@ class _Run:
 
     def _fail(self, kind: listing.Kind, namespace: str, name: str, message: str) -> None:
         self._objects[kind.name, "failed"] += 1
-        label = _label(kind.name, namespace, name or "(no name)")
+        label = audit_report.label(kind.name, namespace, name or "(no name)")
         self._failures.append(Failure(kind=kind.name, object=label, message=message))
 
     def _judge(
@@ -192,9 +120,8 @@ class _Run:
     def _runtime(self, content: raw.JsonObject) -> list[Finding] | None:
         if not ratchet.is_labelled(content):
             return None
-        labelled = expansion.labelled(content)
-        found = _violations(content, policy.judge_runtime(labelled, settings=self._settings))
-        return [*found, *_uncopied(content)]
+        labels = self._labels_for(content)
+        return audit_judge.runtime(content, settings=self._settings, labels=labels)
 
     def _trainjob(self, content: raw.JsonObject) -> list[Finding] | None:
         namespace = raw.text(raw.at(content, ("metadata", "namespace")))
@@ -206,77 +133,31 @@ class _Run:
             raise _NotJudgedError(f"its runtime could not be read: {reference.label}")
         if on is not None and not ratchet.is_labelled(on):
             return None
-        violations = policy.judge_trainjob(content, on=on, settings=self._settings)
-        return _violations(content, violations)
+        labels = self._labels_for(content)
+        return audit_judge.trainjob(content, on=on, settings=self._settings, labels=labels)
 
     def _jobset(self, content: raw.JsonObject) -> list[Finding] | None:
         work = workload.jobset(content)
         if not work.groups:
             return None
-        as_runtime = {**content, "spec": {"template": {"spec": content.get("spec")}}}
-        network = [
-            dataclasses.replace(item, finding=_moved(item.finding))
-            for item in policy.judge_runtime(as_runtime, settings=self._settings)
-            if item.finding.path[: len(_NETWORK)] == _NETWORK
-        ]
-        settings = self._settings
-        planned = cluster.plan(
-            work, domain=settings.cluster_domain, default_port=settings.default_port
-        )
-        found = _violations(content, network)
-        return [*found, _refused(content, planned)] if isinstance(planned, Refusal) else found
+        labels = self._labels_for(content)
+        return audit_judge.jobset(content, work, settings=self._settings, labels=labels)
 
-
-def _violations(content: raw.JsonObject, violations: Sequence[policy.Violation]) -> list[Finding]:
-    return [
-        _finding(
-            content,
-            rule=item.rule.id,
-            level=item.level,
-            path=item.finding.path,
-            message=item.sentence,
-        )
-        for item in violations
-    ]
-
-
-def _uncopied(content: raw.JsonObject) -> list[Finding]:
-    """Tell of a runtime from before tfadmit: its pods do not have the label yet."""
-    if not mutate.runtime(content):
-        return []
-    metadata = raw.mapping(content.get("metadata"))
-    namespace, kind = raw.text(metadata.get("namespace")), raw.text(content.get("kind")).lower()
-    option = f" -n {namespace}" if namespace else ""
-    get = f"kubectl get {kind} {raw.text(metadata.get('name'))}{option} -o yaml"
-    message = (
-        f"label-not-copied {raw.dotted(_TEMPLATE)} has pod templates without the label "
-        f"{contract.FRAMEWORK_LABEL}: the runtime was not changed since tfadmit is there, and its "
-        f"pods get no cluster; fix: `{get} | kubectl replace -f -`"
-    )
-    rule = "label-not-copied"
-    return [_finding(content, rule=rule, level="warn", path=_TEMPLATE, message=message)]
-
-
-def _refused(content: raw.JsonObject, refusal: Refusal) -> Finding:
-    rule, path = refusal.reason.value, ("spec",)
-    said = refusal.message.partition(": ")[2]  # after the label of the JobSet
-    message = f"{rule} its pods are refused: {said}"
-    return _finding(content, rule=rule, level="deny", path=path, message=message)
-
-
-def _finding(
-    content: raw.JsonObject, *, rule: str, level: Level, path: raw.Path, message: str
-) -> Finding:
-    metadata = raw.mapping(content.get("metadata"))
-    return Finding(
-        kind=raw.text(content.get("kind")),
-        namespace=raw.text(metadata.get("namespace")),
-        name=raw.text(metadata.get("name")),
-        rule=rule,
-        level=level,
-        path=raw.dotted(path),
-        message=message,
-    )
+    def _labels_for(self, content: raw.JsonObject) -> policy.Labels:
+        """Give the labels of an object's namespace, asked for once, when levels depend on them."""
+        if not policy.depends_on_namespace(content, self._settings):
+            return {}
+        name = raw.text(raw.at(content, ("metadata", "namespace")))
+        if name not in self._labels:
+            try:
+                found = self._reader.namespace(name)
+                self._labels[name] = raw.strings(raw.at(found, ("metadata", "labels")))
+            except listing.ReadError as error:
+                self._labels[name] = None
+                message = f"the strictest level of each rule was taken, as {error}"
+                failure = Failure(kind="Namespace", object=f"Namespace {name}", message=message)
+                self._failures.append(failure)
+        return self._labels[name]
 
 
 def _kept(content: raw.JsonObject) -> raw.JsonObject:
@@ -288,16 +169,7 @@ def _kept(content: raw.JsonObject) -> raw.JsonObject:
     return {"metadata": kept, "spec": content.get("spec")}
 
 
-def _moved(finding: policy.Finding) -> policy.Finding:
-    """Give a finding of a runtime's template the path that it has in a JobSet."""
-    return dataclasses.replace(finding, path=finding.path[len(_TEMPLATE) :])
-
-
 def _has_ended(content: raw.JsonObject) -> bool:
     """Whether a workload makes no more pods."""
     conditions = map(raw.mapping, raw.sequence(raw.at(content, ("status", "conditions"))))
     return any(item.get("type") in _ENDED and item.get("status") == "True" for item in conditions)
-
-
-def _label(kind: str, namespace: str, name: str) -> str:
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"

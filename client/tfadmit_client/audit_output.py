@@ -9,10 +9,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from tfadmit_client import audit
+from tfadmit_client import audit_report
 
 
-def as_text(report: audit.Report, at: float) -> str:  # noqa: ARG001 - a writer
+def as_text(report: audit_report.Report, at: float) -> str:  # noqa: ARG001 - a writer
     """Write a line per finding, one for what could not be judged, and a summary."""
     kinds = [item for item in report.failures if not item.object]
     objects = [item for item in report.failures if item.object]
@@ -28,7 +28,7 @@ def as_text(report: audit.Report, at: float) -> str:  # noqa: ARG001 - a writer
     )
 
 
-def as_json(report: audit.Report, at: float) -> str:
+def as_json(report: audit_report.Report, at: float) -> str:
     """Write all that is known."""
     return json.dumps(
         {
@@ -39,14 +39,14 @@ def as_json(report: audit.Report, at: float) -> str:
                 kind.name: {
                     outcome: report.objects.get((kind.name, outcome), 0) for outcome in _OUTCOMES
                 }
-                for kind in audit.KINDS
+                for kind in audit_report.KINDS
             },
         },
         indent=2,
     )
 
 
-def as_prometheus(report: audit.Report, at: float) -> str:
+def as_prometheus(report: audit_report.Report, at: float) -> str:
     """Write metrics; a rule without violations has no line."""
     violations = Counter((item.rule, item.level, item.kind) for item in report.findings)
     return "\n".join(
@@ -67,14 +67,17 @@ def as_prometheus(report: audit.Report, at: float) -> str:
                         f'kind="{kind.name}",outcome="{outcome}"',
                         report.objects.get((kind.name, outcome), 0),
                     )
-                    for kind in audit.KINDS
+                    for kind in audit_report.KINDS
                     for outcome in _OUTCOMES
                 ),
             ),
             *_metric(
                 "kind_read",
                 "Whether all objects of a kind could be read.",
-                ((f'kind="{kind.name}"', int(report.is_read(kind.name))) for kind in audit.KINDS),
+                (
+                    (f'kind="{kind.name}"', int(report.is_read(kind.name)))
+                    for kind in audit_report.KINDS
+                ),
             ),
             *_metric(
                 "last_run_timestamp_seconds", "When the cluster was judged.", [("", f"{at:.3f}")]
@@ -85,8 +88,8 @@ def as_prometheus(report: audit.Report, at: float) -> str:
 
 # When a kind of runtime may not be listed, each TrainJob on one is a failure of its own.
 _SHOWN = 20
-_OUTCOMES: tuple[audit.Outcome, ...] = ("judged", "skipped", "failed")
-WRITERS: Mapping[str, Callable[[audit.Report, float], str]] = {
+_OUTCOMES: tuple[audit_report.Outcome, ...] = ("judged", "skipped", "failed")
+WRITERS: Mapping[str, Callable[[audit_report.Report, float], str]] = {
     "text": as_text,
     "json": as_json,
     "prometheus": as_prometheus,
@@ -100,18 +103,18 @@ def _metric(name: str, text: str, samples: Iterable[tuple[str, object]]) -> list
     return [f"# HELP {full} {text}", f"# TYPE {full} gauge", *lines]
 
 
-def _level(item: audit.Finding) -> str:
+def _level(item: audit_report.Finding) -> str:
     return "error" if item.level == "deny" else "warning"
 
 
-def _summary(report: audit.Report) -> str:
+def _summary(report: audit_report.Report) -> str:
     refused = sum(item.level == "deny" for item in report.findings)
     warned = len(report.findings) - refused
     line = (
         f"{_count(refused, 'violation')}, {_count(warned, 'warning')} in "
         f"{_count(report.count('judged'), 'object')}; {report.count('skipped')} skipped"
     )
-    unread = [kind.name for kind in audit.KINDS if not report.is_read(kind.name)]
+    unread = [kind.name for kind in audit_report.KINDS if not report.is_read(kind.name)]
     if failed := report.count("failed"):
         line += f"; {_count(failed, 'object')} not judged"
     return f"{line}; not (all) read: {', '.join(unread)}" if unread else line

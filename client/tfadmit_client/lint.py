@@ -4,7 +4,7 @@ Pure: manifests in, findings out. The rules and their sentences are the webhook'
 findings are written is `lint_output`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfadmit_client import expansion, manifest
@@ -13,6 +13,7 @@ from tfadmit_webhook import policy, ratchet, raw, trainjob
 from tfadmit_webhook.settings import Settings
 
 GROUP = "trainer.kubeflow.org"
+_NONE: Mapping[str, Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +42,17 @@ class Result:
         return any(item.violation.level == "deny" for item in self.findings)
 
 
-def lint(manifests: Sequence[manifest.Manifest], *, settings: Settings) -> Result:
-    """Judge every object that has rules; findings come in the order of files and lines."""
+def lint(
+    manifests: Sequence[manifest.Manifest],
+    *,
+    settings: Settings,
+    namespaces: Mapping[str, Mapping[str, str]] = _NONE,
+) -> Result:
+    """Judge every object that has rules; findings come in the order of files and lines.
+
+    `namespaces` has the labels of those that are known; in others the strictest level that the
+    settings could give a rule is taken.
+    """
     runtimes = {expansion.key(item): item.content for item in manifests if _is_ours(item)}
     judged = [item for item in manifests if _is_ours(item) or _runtime(item, runtimes)]
     findings = [
@@ -52,7 +62,7 @@ def lint(manifests: Sequence[manifest.Manifest], *, settings: Settings) -> Resul
             position=item.locate(violation.finding.path),
         )
         for item in judged
-        for violation in _violations(item, runtimes, settings)
+        for violation in _violations(item, runtimes, settings, namespaces.get(item.namespace))
     ]
     order = {item.file: index for index, item in reversed(list(enumerate(manifests)))}
     return Result(
@@ -87,13 +97,15 @@ def _runtime(item: manifest.Manifest, runtimes: expansion.Runtimes) -> raw.JsonO
 
 
 def _violations(
-    item: manifest.Manifest, runtimes: expansion.Runtimes, settings: Settings
+    item: manifest.Manifest,
+    runtimes: expansion.Runtimes,
+    settings: Settings,
+    labels: Mapping[str, str] | None,
 ) -> tuple[policy.Violation, ...]:
     if on := _runtime(item, runtimes):
         return policy.judge_trainjob(
-            item.content, on=on, settings=settings, namespace=item.namespace
+            item.content, on=on, settings=settings, namespace=item.namespace, labels=labels
         )
     # As the webhook sees it: the label has reached the pod templates. Paths stay the same.
-    return policy.judge_runtime(
-        expansion.labelled(item.content), settings=settings, namespace=item.namespace
-    )
+    content = expansion.labelled(item.content)
+    return policy.judge_runtime(content, settings=settings, namespace=item.namespace, labels=labels)

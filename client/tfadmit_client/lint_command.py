@@ -6,7 +6,7 @@ Here: argparse, reading and printing. What is judged is `lint`, how it is writte
 import argparse
 from collections.abc import Sequence
 
-from tfadmit_client import lint, lint_output, manifest, settings_option
+from tfadmit_client import lint, lint_output, manifest, namespace_option, settings_option
 
 _EPILOG = """\
 examples:
@@ -23,7 +23,8 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit lint") -> in
     arguments = _parser(prog).parse_args(argv)
     settings = settings_option.load(arguments.settings)
     manifests = manifest.read(arguments.filename, namespace=arguments.namespace)
-    result = lint.lint(manifests, settings=settings)
+    namespaces = namespace_option.known(arguments, manifests)
+    result = lint.lint(manifests, settings=settings, namespaces=namespaces)
     print(lint_output.WRITERS[arguments.output](result))
     return 1 if result.denied else 0
 
@@ -44,13 +45,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         nargs="+",
         help="YAML or JSON: files, directories, or - for standard input",
     )
-    add(
-        "-n",
-        "--namespace",
-        metavar="NS",
-        default="default",
-        help="namespace of objects that name none (default: default)",
-    )
+    namespace_option.add(parser)
     settings_option.add(parser)
     add("-o", "--output", choices=tuple(lint_output.WRITERS), default="text", help="default: text")
     return parser

@@ -62,6 +62,13 @@ class Reader(Protocol):
             ReadError: there is none, and why.
         """
 
+    def namespace(self, name: str) -> raw.JsonObject:
+        """Ask for a namespace, for its labels.
+
+        Raises:
+            ReadError: there is none, and why.
+        """
+
 
 def objects(reader: Reader, kind: Kind, *, namespace: str | None) -> Iterator[object]:
     """Give each object of a kind once; what is no object at all is given as it came.

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tfadmit_client import fault, listing
-from tfadmit_webhook import raw
+from tfadmit_client import credentials, fault, listing
+from tfadmit_webhook import api_status, raw
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 60.0
@@ -49,12 +49,13 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
     configuration.retries = False
     files = _files(kubeconfig)
     if any(Path(part).expanduser().is_file() for part in files.split(os.pathsep) if part):
-        config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=files,
-            context=context,
-            client_configuration=configuration,
-            persist_config=False,
-        )
+        with credentials.or_fault(files):
+            config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=files,
+                context=context,
+                client_configuration=configuration,
+                persist_config=False,
+            )
     elif files != _DEFAULT or context or "KUBERNETES_SERVICE_HOST" not in os.environ:
         raise fault.ClientError(
             f"{files}: there is no such kubeconfig: name one with --kubeconfig FILE"
@@ -100,6 +101,10 @@ class Live:
             )
         except listing.StatusError as error:
             raise self._named(error, kind, namespace=namespace) from error
+
+    def namespace(self, name: str) -> raw.JsonObject:
+        """Ask for a namespace."""
+        return self._answer(self._api.CoreV1Api(self._client).read_namespace, name)
 
     def version(self) -> raw.JsonObject:
         """Ask for the version of the API server."""
@@ -158,7 +163,7 @@ class Live:
     def _refused(self, error: Any) -> listing.ReadError:  # noqa: ANN401 - the client has no types
         if not error.status:  # the client's way to tell of TLS
             return self._unreachable(_line(error.reason))
-        said = _said(error)
+        said = api_status.message(error.body, otherwise=error.reason)
         if error.status == 401:
             return self._unreachable(f"your credentials are not accepted (401): {said}")
         return listing.StatusError(error.status, said)
@@ -216,17 +221,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, urllib3.exceptions.TimeoutError):
         return "the API server did not answer in time"
     return f"the connection failed ({_line(error)})"
-
-
-def _said(error: Any) -> str:  # noqa: ANN401 - the client has no types
-    """Take the message out of a Status object; else the HTTP reason."""
-    body = error.body
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body or "")
-    try:
-        message = raw.text(raw.mapping(json.loads(text)).get("message"))
-    except ValueError:
-        message = ""
-    return message or str(error.reason or "without a reason")
 
 
 def _files(kubeconfig: str | None) -> str:

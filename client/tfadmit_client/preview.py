@@ -4,7 +4,7 @@ The pipeline of `tfadmit preview`. Pure: manifests in, a `Report` out. How objec
 `expand`, what admission decides in the webhook's handlers, how a report looks in `table`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tfadmit_client import apply, expansion, fault, manifest
 from tfadmit_client.expand import job, remark
@@ -17,24 +17,43 @@ from tfadmit_webhook.settings import Settings
 # As the namespaceSelector in deploy/base/webhooks.yaml has them.
 EXCLUDED = ("kube-system", "kube-node-lease", "tfadmit-system")
 _TASKS = (Reason.MUTATED, Reason.COMPLETE)
+_NONE: Mapping[str, Mapping[str, str]] = {}
 _SECONDS = 10.0  # as the webhook configuration has it; nothing here waits
 
 
-def preview(manifests: Sequence[manifest.Manifest], *, settings: Settings) -> Report:
-    """Show what would come of the objects.
+class _Reader(facts.StaticReader):
+    """The objects of the files; nobody knows the labels of other namespaces."""
+
+    def namespace_labels(self, *, name: str, timeout: float) -> Mapping[str, str]:
+        found = super().namespace_labels(name=name, timeout=timeout)
+        if found is None:
+            raise facts.LookupFailedError(
+                f"no Namespace {name} is among the files, and --namespace-labels states none"
+            )
+        return found
+
+
+def preview(
+    manifests: Sequence[manifest.Manifest],
+    *,
+    settings: Settings,
+    namespaces: Mapping[str, Mapping[str, str]] = _NONE,
+) -> Report:
+    """Show what would come of the objects; `namespaces` has the labels of those that are known.
 
     Raises:
         ClientError: something that they need is not among them.
     """
-    context = _context((), settings)
+    context = _context((), settings, namespaces)
     runtimes = [_runtime(item, context) for item in manifests if expansion.is_runtime(item)]
     contents = {expansion.key(item.manifest): item.content for item in runtimes}
     sources, others, faults = _sources(manifests, contents)
     if faults:
         raise fault.ClientError("\n".join(faults))
-    context = _context((item.workload for item in sources if item.workload), settings)
+    workloads = (item.workload for item in sources if item.workload)
+    context = _context(workloads, settings, namespaces)
     _mark_waiting(sources, runtimes)
-    _mark_judged(sources, contents, settings)
+    _mark_judged(sources, contents, settings, namespaces)
     sections = [_section(item, context) for item in sources]
     return Report(runtimes=tuple(runtimes), sections=tuple(sections), others=tuple(others))
 
@@ -49,15 +68,23 @@ def _mark_waiting(sources: Iterable[expansion.Source], runtimes: Iterable[Runtim
 
 
 def _mark_judged(
-    sources: Iterable[expansion.Source], runtimes: expansion.Runtimes, settings: Settings
+    sources: Iterable[expansion.Source],
+    runtimes: expansion.Runtimes,
+    settings: Settings,
+    namespaces: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Say what the webhook would say to TrainJobs."""
     for item in sources:
         on = runtimes.get(item.runtime) if item.runtime else None
         if on is None or not ratchet.is_labelled(on) or item.manifest.namespace in EXCLUDED:
             continue
+        namespace = item.manifest.namespace
         judged = policy.judge_trainjob(
-            item.manifest.content, on=on, settings=settings, namespace=item.manifest.namespace
+            item.manifest.content,
+            on=on,
+            settings=settings,
+            namespace=namespace,
+            labels=namespaces.get(namespace),
         )
         item.remarks += [
             remark.Remark(text=violation.sentence, refused=violation.level == "deny")
@@ -66,8 +93,12 @@ def _mark_judged(
         ]
 
 
-def _context(workloads: Iterable[facts.Workload], settings: Settings) -> lookup.Context:
-    reader = facts.StaticReader(workloads)
+def _context(
+    workloads: Iterable[facts.Workload],
+    settings: Settings,
+    namespaces: Mapping[str, Mapping[str, str]],
+) -> lookup.Context:
+    reader = _Reader(workloads, namespaces=namespaces)
     return lookup.Context(reader=reader, settings=settings, remaining=lambda: _SECONDS)
 
 

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfadmit_client import dump, manifest, preview, settings_option, table
+from tfadmit_client import dump, manifest, namespace_option, preview, settings_option, table
 from tfadmit_client.report import Report
 
 _EPILOG = """\
@@ -25,7 +25,11 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit preview") ->
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
     manifests = manifest.read(arguments.filename, namespace=arguments.namespace)
-    report = preview.preview(manifests, settings=settings_option.load(arguments.settings))
+    report = preview.preview(
+        manifests,
+        settings=settings_option.load(arguments.settings),
+        namespaces=namespace_option.known(arguments, manifests),
+    )
     if arguments.output == "table":
         print(table.render(report, everything=arguments.all))
     else:
@@ -64,13 +68,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         required=True,
         help="YAML or JSON: files, directories, or - for standard input; repeatable",
     )
-    add(
-        "-n",
-        "--namespace",
-        metavar="NS",
-        default="default",
-        help="namespace of objects that name none (default: default)",
-    )
+    namespace_option.add(parser)
     settings_option.add(parser)
     add("-o", "--output", choices=("table", "yaml", "json"), default="table", help="default: table")
     add("--all", action="store_true", help="show every pod of big groups in the table")

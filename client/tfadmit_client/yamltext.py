@@ -24,6 +24,9 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _NULL = re.compile(r"~|null|Null|NULL|")
 # Floats from here on have no exact integer any more, so they stay floats.
 _EXACT = 2**53
+# Aliases of aliases multiply: a few lines can stand for more values than there is memory. The API
+# server takes objects of 3 MiB, in which there is no room for so many.
+_MAX_VALUES = 2_000_000
 # No number of Kubernetes has more than 64 bits; int() itself stops at some thousands of digits.
 _MAX_DIGITS = 100
 
@@ -71,6 +74,9 @@ def documents(text: str) -> Iterator[Document]:
     """
     try:
         for ordinal, node in enumerate(_nodes(text)):
+            if _size(node, known={}) > _MAX_VALUES:
+                reason = f"aliases that stand for more than {_MAX_VALUES:,} values: write them out"
+                raise TextError(reason, line=node.start_mark.line + 1)
             yield from _documents(node, Place(ordinal=ordinal))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -133,6 +139,19 @@ def _nodes(text: str) -> Iterator[yaml.Node]:
                 yield node
     finally:
         loader.dispose()
+
+
+def _size(node: yaml.Node, *, known: dict[int, int]) -> int:
+    """Count the values that a node stands for; each node is looked at once."""
+    if id(node) not in known:
+        known[id(node)] = 1  # an alias that contains itself is told by `_value`
+        parts: list[yaml.Node] = []
+        if isinstance(node, yaml.SequenceNode):
+            parts = node.value
+        elif isinstance(node, yaml.MappingNode):
+            parts = [value for _, value in node.value]
+        known[id(node)] += sum(_size(part, known=known) for part in parts)
+    return known[id(node)]
 
 
 def _documents(node: yaml.Node, place: Place) -> Iterator[Document]:

@@ -21,6 +21,7 @@ SERVER = {
         rule("batch", ["jobs"], ["get"]),
         rule("trainer.kubeflow.org", ["clustertrainingruntimes", "trainingruntimes"], ["get"]),
         rule("admissionregistration.k8s.io", HOOKS, ["get"], names=["tfadmit"]),
+        rule("", ["namespaces"], ["get"]),
     ]
 }
 SELF_MANAGED = {

@@ -5,7 +5,7 @@ values. No look-up happens here and nothing is computed from the facts (`workloa
 do).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -80,15 +80,23 @@ class ClusterReader(Protocol):
     ) -> raw.JsonObject | None:
         """Ask the API server for a runtime; those of the whole cluster have no namespace."""
 
+    def namespace_labels(self, *, name: str, timeout: float) -> Mapping[str, str] | None:
+        """Give the labels of a namespace, a few seconds old at most."""
+
 
 class StaticReader:
     """Answers from values that were handed over: for files, examples and tests."""
 
     def __init__(
-        self, workloads: Iterable[Workload] = (), *, runtimes: Iterable[raw.JsonObject] = ()
+        self,
+        workloads: Iterable[Workload] = (),
+        *,
+        runtimes: Iterable[raw.JsonObject] = (),
+        namespaces: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self._workloads = {(item.kind, item.namespace, item.name): item for item in workloads}
         self._runtimes = {_key(item): item for item in runtimes}
+        self._namespaces = namespaces or {}
 
     def cached_jobset(self, *, namespace: str, name: str) -> Workload | None:
         """Give the JobSet of this name, if it was handed over."""
@@ -112,6 +120,10 @@ class StaticReader:
     ) -> raw.JsonObject | None:
         """Give the runtime of this name, if it was handed over."""
         return self._runtimes.get((kind, namespace, name))
+
+    def namespace_labels(self, *, name: str, timeout: float) -> Mapping[str, str] | None:  # noqa: ARG002 - the protocol's signature
+        """Give the labels of this namespace, if they were handed over."""
+        return self._namespaces.get(name)
 
 
 def _key(runtime: raw.JsonObject) -> tuple[str, str, str]:

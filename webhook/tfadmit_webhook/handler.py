@@ -5,7 +5,7 @@ HTTP, threads or the API client.
 """
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tfadmit_trainer import contract
@@ -63,10 +63,11 @@ def validate_runtime(request: review.Request, context: lookup.Context) -> Decisi
         return decision.allow(reason)
     if request.operation == "UPDATE" and ratchet.unchanged(request.old, request.object):
         return decision.allow(Reason.SPEC_UNCHANGED)
+    labels, notes = _labels(request, context)
     violations = policy.judge_runtime(
-        request.object, settings=context.settings, namespace=request.namespace
+        request.object, settings=context.settings, namespace=request.namespace, labels=labels
     )
-    return _judged(violations)
+    return _judged(violations, notes=notes)
 
 
 def validate_trainjob(request: review.Request, context: lookup.Context) -> Decision:
@@ -88,10 +89,15 @@ def validate_trainjob(request: review.Request, context: lookup.Context) -> Decis
         return decision.allow(Reason.UNJUDGED, warnings=[warning])
     if on is not None and not ratchet.is_labelled(on):
         return decision.allow(Reason.NOT_OURS)
+    labels, notes = _labels(request, context)
     violations = policy.judge_trainjob(
-        request.object, on=on, settings=context.settings, namespace=request.namespace
+        request.object,
+        on=on,
+        settings=context.settings,
+        namespace=request.namespace,
+        labels=labels,
     )
-    return _judged(violations)
+    return _judged(violations, notes=notes)
 
 
 HANDLERS: dict[str, Handler] = {
@@ -160,9 +166,23 @@ def _not_judged(request: review.Request) -> Reason | None:
     return None
 
 
-def _judged(violations: tuple[policy.Violation, ...]) -> Decision:
+def _labels(
+    request: review.Request, context: lookup.Context
+) -> tuple[Mapping[str, str] | None, tuple[str, ...]]:
+    """Give the labels of the namespace where levels depend on them, and what to say if unknown."""
+    if not policy.depends_on_namespace(request.object, context.settings):
+        return {}, ()
+    try:
+        return lookup.namespace_labels(request.namespace, context) or {}, ()
+    except facts.LookupFailedError as error:
+        words = "tfadmit took the strictest level of each rule, as overrides depend on labels"
+        return None, (f"{words}: {error}",)
+
+
+def _judged(violations: tuple[policy.Violation, ...], *, notes: Sequence[str]) -> Decision:
     denied = [violation for violation in violations if violation.level == "deny"]
-    warnings = tuple(item.within(review.MAX_WARNING) for item in violations if item.level == "warn")
+    warned = [item.within(review.MAX_WARNING) for item in violations if item.level == "warn"]
+    warnings = (*notes, *warned) if violations else ()
     audit = (
         *_named("violations", [item for item in violations if not item.exempted]),
         *_named("exempted", [item for item in violations if item.exempted]),

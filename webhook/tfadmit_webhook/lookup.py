@@ -1,10 +1,10 @@
-"""Which task a pod is and which runtime a TrainJob has, with the facts that this takes.
+"""Which task a pod is, which runtime a TrainJob has, what labels a namespace has.
 
 The order of sources, and when a remembered fact is good enough. The asking itself is behind the
 protocol of `facts`; what the facts mean is computed in `cluster`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tfadmit_trainer import contract
@@ -57,6 +57,15 @@ def runtime(reference: trainjob.Reference, context: Context) -> raw.JsonObject |
         name=reference.name,
         timeout=context.remaining(),
     )
+
+
+def namespace_labels(name: str, context: Context) -> Mapping[str, str] | None:
+    """Ask for the labels of a namespace; None says that it does not exist.
+
+    Raises:
+        facts.LookupFailedError: that cannot be known.
+    """
+    return context.reader.namespace_labels(name=name, timeout=context.remaining())
 
 
 def _named(found: contract.Task | Refusal, source: str) -> tuple[contract.Task, str] | Refusal:

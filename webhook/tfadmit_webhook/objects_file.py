@@ -1,10 +1,10 @@
-"""JobSets, Jobs and runtimes out of manifests, to answer look-ups without a cluster.
+"""JobSets, Jobs, runtimes and namespaces out of manifests, to answer look-ups without a cluster.
 
 For the demo, for tests and for trying a webhook on a laptop. Pure: texts in, objects or faults
 out. Other kinds in the same file are passed by, so that a whole example can be given.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import yaml
@@ -21,10 +21,12 @@ class Content:
 
     workloads: Sequence[facts.Workload]
     runtimes: Sequence[raw.JsonObject]
+    namespaces: Mapping[str, Mapping[str, str]]
+    """Labels of the namespaces, by name."""
 
 
 def load(text: str) -> Content | str:
-    """Read all JobSets, Jobs and runtimes of a file, or say why it cannot be read."""
+    """Read all that can be looked up in a file, or say why it cannot be read."""
     try:
         items = list(_items(yaml.safe_load_all(text)))
     except RecursionError:
@@ -38,6 +40,9 @@ def load(text: str) -> Content | str:
             if (kind := raw.text(item.get("kind"))) in _READERS
         ],
         runtimes=[_with_namespace(item) for item in items if item.get("kind") in _RUNTIMES],
+        namespaces=dict(
+            map(_labelled, (item for item in items if item.get("kind") == "Namespace"))
+        ),
     )
 
 
@@ -48,6 +53,11 @@ def _items(documents: Iterable[object]) -> Iterator[raw.JsonObject]:
             yield from _items(raw.sequence(item.get("items")))
         elif item:
             yield item
+
+
+def _labelled(item: raw.JsonObject) -> tuple[str, Mapping[str, str]]:
+    metadata = raw.mapping(item.get("metadata"))
+    return raw.text(metadata.get("name")), raw.strings(metadata.get("labels"))
 
 
 def _with_namespace(item: raw.JsonObject) -> raw.JsonObject:

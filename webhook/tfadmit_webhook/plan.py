@@ -204,7 +204,10 @@ def _objects(paths: Sequence[Path], faults: list[str]) -> SourceFactory | None:
     contents = [item for _, item in found if not isinstance(item, str)]
     workloads = [work for item in contents for work in item.workloads]
     runtimes = [runtime for item in contents for runtime in item.runtimes]
-    return lambda _observer: objects_file.Objects(workloads, runtimes=runtimes)
+    namespaces = {name: labels for item in contents for name, labels in item.namespaces.items()}
+    return lambda _observer: objects_file.Objects(
+        workloads, runtimes=runtimes, namespaces=namespaces
+    )
 
 
 def _text(option: str, path: Path, faults: list[str]) -> str | None:

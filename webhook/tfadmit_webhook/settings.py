@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from tfadmit_trainer import contract
+from tfadmit_webhook.selector import LabelSelector
 
 Level = Literal["deny", "warn", "off"]
 Judged = Literal["ClusterTrainingRuntime", "TrainingRuntime", "TrainJob"]
@@ -50,6 +51,17 @@ class Exemption:
 
     namespace: str | None = None
     """Namespace of the objects, `*` allowed; with it, no object of the cluster is meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Override:
+    """Other levels of rules in some namespaces."""
+
+    namespace_selector: LabelSelector
+    """Which namespaces, by their labels, as in a webhook configuration; `{}` means all."""
+
+    policies: Mapping[str, Level]
+    """Level of each rule there, by its identifier."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +177,9 @@ class Settings:
 
     policies: Mapping[str, Level] = field(default_factory=dict)
     """Level of each rule by its identifier, where it differs from the rule's own."""
+
+    overrides: tuple[Override, ...] = ()
+    """Other levels by the labels of the namespace; of those that state a rule the first counts."""
 
     exemptions: tuple[Exemption, ...] = ()
     """Objects that a rule leaves alone, by their name, each with the reason."""

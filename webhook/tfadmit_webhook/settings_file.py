@@ -14,14 +14,37 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from tfadmit_webhook import raw, settings_bounds, settings_duration, settings_yaml
-from tfadmit_webhook.settings import Certificates, Exemption, NetworkProfile, Server, Settings
+from tfadmit_webhook import (
+    raw,
+    settings_bounds,
+    settings_duration,
+    settings_overrides,
+    settings_yaml,
+)
+from tfadmit_webhook.selector import LabelSelector, Requirement
+from tfadmit_webhook.settings import (
+    Certificates,
+    Exemption,
+    NetworkProfile,
+    Override,
+    Server,
+    Settings,
+)
 from tfadmit_webhook.settings_yaml import Fault
 
 __all__ = ["Fault", "json_schema", "load"]
 
-_CLASSES = (Certificates, Exemption, NetworkProfile, Server, Settings)
-_LISTS = ("networkProfiles", "exemptions")
+_CLASSES = (
+    Certificates,
+    Exemption,
+    LabelSelector,
+    NetworkProfile,
+    Override,
+    Requirement,
+    Server,
+    Settings,
+)
+_LISTS = ("networkProfiles", "overrides", "exemptions")
 _SECTIONS = ("server", "certificates")
 _SCHEMA_ID = "https://tfadmit.dev/settings.schema.json"
 
@@ -85,14 +108,16 @@ def _bounds(values: dict[str, Any]) -> Iterator[tuple[raw.Path, str]]:
     yield from settings_bounds.relation_faults(values)
     yield from settings_bounds.duration_faults(values)
     yield from settings_bounds.text_faults(values)
+    yield from settings_overrides.faults(values)
 
 
 def _unknown_rules(
     values: dict[str, Any], rules: Collection[str]
 ) -> Iterator[tuple[raw.Path, str]]:
-    for name in raw.mapping(values.get("policies")):
-        if name not in rules:
-            yield ("policies", name), f"no such rule: use {', '.join(rules)}"
+    for path in (("policies",), *settings_overrides.policies(values)):
+        for name in raw.mapping(raw.at(values, path)):
+            if name not in rules:
+                yield (*path, name), f"no such rule: use {', '.join(rules)}"
     for index, item in enumerate(raw.sequence(values.get("exemptions"))):
         rule = raw.mapping(item).get("rule")
         if isinstance(rule, str) and rule not in rules:

@@ -16,8 +16,10 @@ from tfadmit_webhook import raw
 
 _PREFIX = "tag:yaml.org,2002:"
 _TAGS = frozenset(_PREFIX + name for name in ("map", "seq", "str", "int", "float", "bool", "null"))
-# Settings are four levels deep; an alias that contains itself is endless.
+# Settings are seven levels deep.
 _MAX_DEPTH = 20
+# Aliases of aliases multiply: a few lines can stand for more values than there is memory.
+_MAX_VALUES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ def load(text: str) -> dict[str, Any] | list[Fault]:
             return {}
         if not isinstance(node, yaml.MappingNode):
             return [Fault(path="", message="the settings must be a mapping of names to values")]
-        if faults := list(_faults(node, path=(), depth=0)):
+        if faults := _multiplied(node) or list(_faults(node, path=(), depth=0)):
             return faults
         values: dict[str, Any] = loader.construct_document(node)
     except yaml.YAMLError as error:
@@ -65,6 +67,26 @@ def load(text: str) -> dict[str, Any] | list[Fault]:
         words = "it is nested too deep" if isinstance(error, RecursionError) else error
         return [Fault(path="", message=f"no readable YAML: {words}")]
     return values
+
+
+def _multiplied(node: yaml.Node) -> list[Fault]:
+    if _size(node, known={}) <= _MAX_VALUES:
+        return []
+    words = f"its aliases stand for more than {_MAX_VALUES:,} values: write them out"
+    return [Fault(path="", message=f"no readable YAML: {words}")]
+
+
+def _size(node: yaml.Node, *, known: dict[int, int]) -> int:
+    """Count the values that a node stands for; each node is looked at once."""
+    if id(node) not in known:
+        known[id(node)] = _MAX_VALUES + 1  # for an alias that contains itself
+        parts: list[yaml.Node] = []
+        if isinstance(node, yaml.SequenceNode):
+            parts = node.value
+        elif isinstance(node, yaml.MappingNode):
+            parts = [value for _, value in node.value]
+        known[id(node)] = 1 + sum(_size(part, known=known) for part in parts)
+    return known[id(node)]
 
 
 def _faults(node: yaml.Node, *, path: raw.Path, depth: int) -> Iterator[Fault]:

@@ -8,7 +8,8 @@ import pytest
 import builders
 from tfadmit_client import audit, audit_command, cli, fault, listing, live
 from tfadmit_webhook import policy
-from tfadmit_webhook.settings import Settings
+from tfadmit_webhook.selector import LabelSelector
+from tfadmit_webhook.settings import Override, Settings
 
 NOW = 1_700_000_000.25
 FRAMEWORK = "trainer.kubeflow.org/framework"
@@ -48,6 +49,13 @@ class Cluster:
         self.size = size
         self.asked = []
         self.once = []
+
+    def namespace(self, name):
+        self.asked.append(("Namespace", name, 1, ""))
+        found = self.kinds.get("Namespace", {}).get(name)
+        if found is None:
+            raise listing.StatusError(403, "no")
+        return {"metadata": {"name": name, "labels": found}}
 
     def page(self, kind, *, namespace, limit, token):
         self.asked.append((kind.name, namespace, limit, token))
@@ -376,3 +384,69 @@ def test_a_missing_kubeconfig_is_named(tmp_path, monkeypatch):
 def test_an_empty_namespace_is_a_mistake(capsys):
     assert cli.main(["audit", "-n", ""]) == 2
     assert cli.main(["audit", "-A", "-n", "x"]) == 2
+
+
+SANDBOX = Settings(
+    overrides=(
+        Override(
+            namespace_selector=LabelSelector(match_labels={"tier": "sandbox"}),
+            policies={"TFA001": "warn"},
+        ),
+    )
+)
+
+
+def test_levels_follow_the_labels_of_the_namespace_each_asked_for_once():
+    bad = [make_runtime(f"r{number}", network={}) for number in range(3)]
+    cluster = Cluster(
+        TrainingRuntime=bad,
+        ClusterTrainingRuntime=[make_runtime("all", namespace=None, network={})],
+        Namespace={"team": {"tier": "sandbox"}},
+    )
+    report = audit.audit(cluster, namespace=None, settings=SANDBOX)
+    levels = {item.label: item.level for item in report.findings}
+    assert levels == {
+        "ClusterTrainingRuntime all": "deny",
+        "TrainingRuntime team/r0": "warn",
+        "TrainingRuntime team/r1": "warn",
+        "TrainingRuntime team/r2": "warn",
+    }
+    assert [asked for asked in cluster.asked if asked[0] == "Namespace"] == [
+        ("Namespace", "team", 1, "")
+    ]
+
+
+def test_a_namespace_that_cannot_be_read_is_judged_strictly_and_told():
+    report = audit.audit(
+        Cluster(TrainingRuntime=[make_runtime(network={}), make_runtime("b", network={})]),
+        namespace=None,
+        settings=SANDBOX,
+    )
+    assert {item.level for item in report.findings} == {"deny"}
+    (failure,) = report.failures
+    assert failure.object == "Namespace team"
+    assert failure.message.startswith("the strictest level of each rule was taken, as ")
+
+
+EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never", "args": None}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("no-such-program-of-tfadmit", "no-such-program-of-tfadmit"),
+        ("false", "process returned 1"),
+        ("true", "failed to decode process output"),
+    ],
+)
+def test_credentials_that_cannot_be_made_are_told(tmp_path, capsys, command, words):
+    path = tmp_path / "config"
+    write_kubeconfig(path)
+    content = json.loads(path.read_text())
+    content["users"][0]["user"] = {"exec": {**EXEC, "command": command}}
+    path.write_text(json.dumps(content))
+    assert cli.main(["audit", "--kubeconfig", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"tfadmit audit: error: {path}: it gives no credentials: ")
+    assert words in error
+    assert error.count("\n") == 1

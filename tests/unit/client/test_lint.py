@@ -325,3 +325,42 @@ def test_the_page_of_rules_is_the_generated_one(capsys, request):
     _, out, _ = explain(capsys, "--markdown")
     page = request.config.rootpath / "docs" / "rules.md"
     assert out == page.read_text(), "write it anew: tfadmit explain --markdown > docs/rules.md"
+
+
+OVERRIDES = """\
+overrides:
+  - namespaceSelector: {matchLabels: {tier: sandbox}}
+    policies: {TFA001: warn}
+"""
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: {tier: sandbox}}\n"
+TEAM = BAD.replace("ClusterTrainingRuntime", "TrainingRuntime").replace(
+    "name: bad", "name: bad\n  namespace: team"
+)
+
+
+@pytest.mark.parametrize("command", ["lint", "preview"])
+@pytest.mark.parametrize(
+    ("runtime", "options", "code"),
+    [
+        (TEAM, [], 1),  # nobody knows the labels: the strictest level
+        (f"{TEAM}---\n{NAMESPACE}", [], 0),
+        (f"{TEAM}---\n{NAMESPACE.replace('sandbox', 'prod')}", [], 1),
+        (TEAM, ["-n", "team", "--namespace-labels", "tier=sandbox,x="], 0),
+        (TEAM, ["--namespace-labels", "tier=sandbox"], 1),  # those of `default`
+        (f"{BAD}---\n{NAMESPACE}", ["--namespace-labels", "tier=sandbox"], 1),
+    ],
+)
+def test_levels_follow_the_labels_that_files_and_options_state(
+    write, capsys, command, runtime, options, code
+):
+    runtimes, settings = write(runtime=runtime, settings=OVERRIDES)
+    named = ["-f", runtimes] if command == "preview" else [runtimes]
+    assert cli.main([command, *named, "--settings", settings, *options]) == code
+    assert "TFA001" in capsys.readouterr().out
+
+
+def test_labels_that_are_none_are_a_mistake(write, capsys):
+    (file,) = write(good=GOOD)
+    code, _, err = run(capsys, file, "--namespace-labels", "tier")
+    assert code == 2
+    assert "write key=value" in err

@@ -86,6 +86,12 @@ def test_anchors_and_merge_keys_work():
         ("? [a]\n: 1\n", 1, "a key must be a word"),
         ("~: 1\n", 1, "a key is empty"),
         ("a: &a [*a]\n", 1, "an alias that contains itself"),
+        (
+            "ok: 1\n---\na0: &a0 [x]\n"
+            + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 15)),
+            3,
+            "aliases that stand for more than 2,000,000 values",
+        ),
         ("[" * 3000, 1, "nested too deep"),
         (f"a: 1\nb: {'9' * 5000}\n", 2, "a number of too many digits"),
         ("a: *missing\n", 1, "undefined alias"),

@@ -11,7 +11,7 @@ from kubernetes import client
 
 import builders
 from tfadmit_webhook import facts
-from tfadmit_webhook.kube import api, reader, watch
+from tfadmit_webhook.kube import api, labels, reader, watch
 from unit.webhook import fake_api
 
 KEY = {"namespace": "team", "name": "mnist"}
@@ -416,3 +416,52 @@ def test_a_burst_asks_the_api_server_a_few_times_only(fake, connect):
 def test_names_are_quoted(fake, connect):
     assert connect().live_jobset(namespace="a/../b", name="x?y", timeout=2) is None
     assert json.dumps(fake.asked) == '[["get", {}]]'
+
+
+# --- labels of namespaces
+
+
+def put_namespace(fake, **labels):
+    fake.objects["team"] = {"kind": "Namespace", "metadata": {"name": "team", "labels": labels}}
+
+
+def test_labels_of_a_namespace_are_read_once_in_a_while(fake, connect, monitor):
+    put_namespace(fake, tier="sandbox")
+    cluster = connect()
+    for _ in range(3):
+        assert cluster.namespace_labels(name="team", timeout=2) == {"tier": "sandbox"}
+    assert fake.paths == ["/api/v1/namespaces/team"]
+    assert monitor.lookups == [
+        ("namespace", "live", "found"),
+        ("namespace", "cache", "hit"),
+        ("namespace", "cache", "hit"),
+    ]
+
+
+def test_a_namespace_without_labels_is_an_answer_and_none_is_another(fake, connect, monitor):
+    put_namespace(fake)
+    cluster = connect()
+    assert cluster.namespace_labels(name="team", timeout=2) == {}
+    assert cluster.namespace_labels(name="other", timeout=2) is None
+    assert [outcome for *_, outcome in monitor.lookups] == ["found", "missing"]
+
+
+def test_a_namespace_that_may_not_be_read_is_a_failure_that_is_not_remembered(fake, connect):
+    put_namespace(fake)
+    fake.fail("get", 403, {"kind": "Status", "message": "no", "code": 403})
+    cluster = connect()
+    with pytest.raises(facts.LookupFailedError, match="may not get namespaces"):
+        cluster.namespace_labels(name="team", timeout=2)
+    assert cluster.namespace_labels(name="team", timeout=2) == {}
+
+
+def test_labels_are_forgotten_after_a_few_seconds():
+    now = [0.0]
+    memory = labels.Labels(clock=lambda: now[0])
+    memory.put("a", {"x": "1"})
+    now[0] = 9.9
+    assert memory.get("a") == {"x": "1"}
+    now[0] = 10.0
+    assert memory.get("a") is None
+    memory.put("b", {})
+    assert (memory.get("b"), len(memory)) == ({}, 1)

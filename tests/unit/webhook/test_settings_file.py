@@ -125,7 +125,7 @@ def test_all_faults_come_at_once_each_with_its_path():
         ("a: [1", "no readable YAML: expected ',' or ']', but got '<stream end>' in line 1"),
         ("a: 1\n---\nb: 2", "no readable YAML: but found another document"),
         ("a: \x00", "no readable YAML"),
-        ("a: &a [*a]", "is nested too deep"),
+        ("a: &a [*a]", "its aliases stand for more than 100,000 values"),
         ("[" * 3000, "is nested too deep"),
         (f"defaultPort: {'9' * 5000}", "no readable YAML: Exceeds the limit"),
         ("clusterDomain: !!binary aGk=", "has the tag tag:yaml.org,2002:binary"),
@@ -282,3 +282,69 @@ def test_lifetimes_can_be_stated_in_part():
     found = loaded("certificates: {leafLifetime: 24h, leafRenewBefore: 8h, settle: null}")
     assert found.certificates.leaf_lifetime == "24h"
     assert found.certificates.settle == "60s"
+def test_overrides_select_namespaces_as_kubernetes_does():
+    settings = loaded(
+        """
+        overrides:
+          - namespaceSelector:
+              matchLabels: {tier: sandbox}
+              matchExpressions:
+                - {key: example.com/team, operator: In, values: [a, b]}
+                - {key: frozen, operator: DoesNotExist}
+            policies: {TFA001: warn, TFA002: off}
+          - {namespaceSelector: {}, policies: {TFA008: deny}}
+        """
+    )
+    first, second = settings.overrides
+    assert dict(first.policies) == {"TFA001": "warn", "TFA002": "off"}
+    good = {"tier": "sandbox", "example.com/team": "b"}
+    assert first.namespace_selector.matches(good)
+    assert not first.namespace_selector.matches({**good, "frozen": ""})
+    assert not first.namespace_selector.matches({**good, "tier": "prod"})
+    assert not first.namespace_selector.matches({"tier": "sandbox"})
+    assert second.namespace_selector.matches({})
+
+
+def test_all_faults_of_overrides_come_at_once_each_with_its_path():
+    found = faults(
+        """
+        overrides:
+          - {namespaceSelector: {matchLabels: {"a b": x, c: "-"}}, policies: {}}
+          - policies: {TFA999: warn}
+          - namespaceSelector:
+              matchExpressions:
+                - {key: a, operator: In}
+                - {key: a, operator: Exists, values: [b]}
+                - {key: "", operator: NotIn, values: ["a b"]}
+                - {key: a, operator: Equals, values: [b]}
+            policies: {TFA001: loud}
+          - {selector: {}, namespaceSelector: null, policies: {TFA001: warn}}
+        """
+    )
+    selector = "overrides[0].namespaceSelector.matchLabels"
+    expressions = "overrides[2].namespaceSelector.matchExpressions"
+    assert found == [
+        f"{selector}.c: is '-', which no label can be",
+        f"{selector}[a b]: is no name of a label",
+        "overrides[0].policies: is empty: write the level of a rule, e.g. `TFA001: warn`",
+        "overrides[1].namespaceSelector: is missing",
+        "overrides[1].policies.TFA999: no such rule: use TFA001, TFA002, TFA008",
+        f"{expressions}[0].values: is missing: In compares with one or more",
+        f"{expressions}[1].values: must be left out: Exists looks at the key only",
+        f"{expressions}[2].key: is '', which is no name of a label",
+        f"{expressions}[2].values[0]: is 'a b', which no label can be",
+        (
+            f'{expressions}[3].operator: is "Equals": use '
+            "'In', 'NotIn', 'Exists' or 'DoesNotExist'"
+        ),
+        """overrides[2].policies.TFA001: is "loud": use 'deny', 'warn' or 'off'""",
+        "overrides[3].namespaceSelector: is missing",
+        "overrides[3].selector: there is no such setting: did you mean namespaceSelector?",
+    ]
+
+
+def test_aliases_that_multiply_are_refused_at_once():
+    nine = [", ".join([f"*a{number}"] * 9) for number in range(40)]
+    lines = [f"a{number}: &a{number} [{nine[number - 1]}]" for number in range(1, 40)]
+    (found,) = faults("\n".join(["a0: &a0 [x]", *lines]))
+    assert "aliases stand for more than 100,000 values" in found

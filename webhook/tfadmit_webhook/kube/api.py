@@ -70,6 +70,16 @@ class Api:
             right=f"get {plural} of {_TRAINER}",
         )
 
+    def namespace(self, *, name: str, timeout: float) -> raw.JsonObject:
+        """Ask for one namespace."""
+        return asking.answer(
+            lambda: self._core.read_namespace(
+                name, _preload_content=False, _request_timeout=timeout
+            ),
+            asked=f"for Namespace {name}",
+            right="get namespaces",
+        )
+
     def jobsets(self) -> collection.Collection:
         """Give all JobSets, to be listed and watched."""
         return collection.Collection(

@@ -11,7 +11,7 @@ from typing import Any
 import urllib3
 from kubernetes.client.exceptions import ApiException
 
-from tfadmit_webhook import raw
+from tfadmit_webhook import api_status, raw
 
 _ROLE = "deploy/base/rbac.yaml grants it"
 
@@ -63,7 +63,7 @@ def ask(call: Callable[[], Any], *, asked: str, right: str) -> Any:  # noqa: ANN
 
 
 def _named(error: ApiException, *, asked: str, right: str) -> ApiError:
-    said = _said(error)
+    said = api_status.message(error.body, otherwise=error.reason)
     if error.status == 404:
         return NotFoundError(f"asked {asked}: 404, {said}")
     if error.status == 410:
@@ -75,17 +75,6 @@ def _named(error: ApiException, *, asked: str, right: str) -> ApiError:
     if not error.status:  # the client's way to tell of TLS
         return ApiError(f"asked {asked}: {' '.join(str(error.reason).split())}")
     return ApiError(f"asked {asked}: the API server answered {error.status}, {said}")
-
-
-def _said(error: ApiException) -> str:
-    """Take the message out of a Status object; else the HTTP reason."""
-    body = error.body
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body or "")
-    try:
-        message = raw.text(raw.mapping(json.loads(text)).get("message"))
-    except ValueError:
-        message = ""
-    return message or str(error.reason or "without a reason")
 
 
 def reason(error: Exception) -> str:

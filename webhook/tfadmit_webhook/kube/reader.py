@@ -1,12 +1,13 @@
 """`facts.ClusterReader` on a real cluster: the cache, live answers, and the thread behind them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from tfadmit_webhook import facts, raw, workload
 from tfadmit_webhook.kube import api, asking, watch
 from tfadmit_webhook.kube.cache import Cache
 from tfadmit_webhook.kube.flight import Flights
+from tfadmit_webhook.kube.labels import Labels
 
 Answer = TypeVar("Answer")
 
@@ -36,6 +37,8 @@ class Cluster:
         )
         self._flights: Flights[facts.Workload] = Flights()
         self._runtime_flights: Flights[raw.JsonObject] = Flights()
+        self._labels = Labels(clock=timing.clock)
+        self._label_flights: Flights[Mapping[str, str]] = Flights()
 
     def start(self) -> None:
         """Begin to follow the JobSets."""
@@ -103,6 +106,24 @@ class Cluster:
         key = (kind.lower(), namespace, name)
         return self._ask(self._runtime_flights, key, question, timeout=timeout)
 
+    def namespace_labels(self, *, name: str, timeout: float) -> Mapping[str, str] | None:
+        """Give the labels of a namespace, from memory when they were read a moment ago."""
+        if (known := self._labels.get(name)) is not None:
+            self._monitor.looked_up(kind="namespace", source="cache", outcome="hit")
+            return known
+
+        def question(seconds: float) -> Mapping[str, str] | None:
+            try:
+                item = self._server.namespace(name=name, timeout=seconds)
+            except api.NotFoundError:
+                return None
+            labels = raw.strings(raw.at(item, ("metadata", "labels")))
+            self._labels.put(name, labels)
+            return labels
+
+        key = ("namespace", "", name)
+        return self._ask(self._label_flights, key, question, timeout=timeout)
+
     def _ask(
         self,
         flights: Flights[Answer],
@@ -123,7 +144,7 @@ class Cluster:
 
         try:
             found = flights.ask(key, with_time_left, timeout=timeout)
-            outcome = "found" if found else "missing"
+            outcome = "missing" if found is None else "found"
         except TimeoutError as error:
             where = "/".join(word for word in place if word)
             raise facts.LookupFailedError(

@@ -7,9 +7,10 @@ webhook, `tfadmit lint` and `tfadmit audit`. No rule is named here.
 import functools
 import importlib
 import pkgutil
+from collections.abc import Mapping
 
 from tfadmit_webhook import raw, runtime, trainjob
-from tfadmit_webhook.policy import exempt
+from tfadmit_webhook.policy import exempt, levels
 from tfadmit_webhook.policy.rule import Case, Finding, Rule, Subject, Violation
 from tfadmit_webhook.settings import Level, Settings
 
@@ -19,6 +20,7 @@ __all__ = [
     "Rule",
     "Subject",
     "Violation",
+    "depends_on_namespace",
     "ids",
     "judge_runtime",
     "judge_trainjob",
@@ -36,36 +38,59 @@ def rules() -> tuple[Rule, ...]:
     return tuple(found)
 
 
+Labels = Mapping[str, str] | None
+"""Labels of a namespace; None when they could not be read."""
+
+_NO_LABELS: Mapping[str, str] = {}
+
+
 def judge_runtime(
-    content: raw.JsonObject, *, settings: Settings, namespace: str = ""
+    content: raw.JsonObject,
+    *,
+    settings: Settings,
+    namespace: str = "",
+    labels: Labels = _NO_LABELS,
 ) -> tuple[Violation, ...]:
     """Give every violation of a runtime, those included that the settings exempt it from.
 
-    `namespace` is for exemptions: where the object will be, if it does not say so itself.
+    `namespace` is where the object will be, if it does not say so itself, and `labels` are the
+    namespace's: exemptions and overrides go by them.
     """
     jobs = runtime.jobs(content)
     case = Case(subject="runtime", content=content, settings=settings, jobs=jobs)
-    return _judge(case, namespace=namespace)
+    return _judge(case, namespace=namespace, labels=labels)
 
 
 def judge_trainjob(
-    content: raw.JsonObject, *, on: raw.JsonObject | None, settings: Settings, namespace: str = ""
+    content: raw.JsonObject,
+    *,
+    on: raw.JsonObject | None,
+    settings: Settings,
+    namespace: str = "",
+    labels: Labels = _NO_LABELS,
 ) -> tuple[Violation, ...]:
     """Give every violation of a TrainJob on a runtime, which is None if there is none.
 
-    As for runtimes, exempted ones are included, and `namespace` is for exemptions.
+    As for runtimes, exempted ones are included, and `namespace` and `labels` are its place.
     """
     jobs = () if on is None else trainjob.jobs(content, on)
     case = Case(subject="trainjob", content=content, settings=settings, jobs=jobs, on=on)
-    return _judge(case, namespace=namespace)
+    return _judge(case, namespace=namespace, labels=labels)
 
 
-def _judge(case: Case, *, namespace: str) -> tuple[Violation, ...]:
+def depends_on_namespace(content: raw.JsonObject, settings: Settings) -> bool:
+    """Whether judging an object takes the labels of its namespace."""
+    return levels.depend_on_namespace(content, settings)
+
+
+def _judge(case: Case, *, namespace: str, labels: Labels) -> tuple[Violation, ...]:
     """Judge by all rules, ordered by path and then by rule; rules that are off are not asked."""
     place = raw.text(raw.at(case.content, ("metadata", "namespace"))) or namespace
+    if labels is not None:
+        labels = {levels.NAME_LABEL: place, **labels}
     violations: list[Violation] = []
     for rule in rules():
-        level = case.settings.policies.get(rule.id, rule.level)
+        level = levels.level(case, rule, labels=labels)
         if case.subject not in rule.subjects or level == "off":
             continue
         why = exempt.reason(rule.id, case.content, namespace=place, settings=case.settings)
