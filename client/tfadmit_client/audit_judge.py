@@ -17,6 +17,8 @@ from tfadmit_webhook.settings import Level, Settings
 
 _TEMPLATE: raw.Path = ("spec", "template")
 _NETWORK: raw.Path = ("spec", "template", "spec", "network")
+# The subdomain is not among them: every JobSet has one, and its own.
+_JOBSET_PATHS = ((*_NETWORK, "publishNotReadyAddresses"), (*_NETWORK, "enableDNSHostnames"))
 
 
 def runtime(content: raw.JsonObject, *, settings: Settings, labels: policy.Labels) -> list[Finding]:
@@ -46,7 +48,7 @@ def jobset(
     network = [
         dataclasses.replace(item, finding=_moved(item.finding))
         for item in policy.judge_runtime(as_runtime, settings=settings, labels=labels)
-        if item.finding.path[: len(_NETWORK)] == _NETWORK
+        if item.finding.path in _JOBSET_PATHS
     ]
     planned = cluster.plan(work, domain=settings.cluster_domain, default_port=settings.default_port)
     found = _violations(content, network)

@@ -100,6 +100,19 @@ def applied(
     return cluster.kubectl("apply", "-f", "-", *options, input=text, check=False)
 
 
+def warnings(result: subprocess.CompletedProcess[str]) -> list[str]:
+    """The warnings that kubectl printed, in their order."""
+    lines = result.stderr.splitlines()
+    return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: ")]
+
+
+def denied(result: subprocess.CompletedProcess[str]) -> list[str]:
+    """The sentences of rules with which one of our webhooks refused, in their order."""
+    before, found, said = result.stderr.partition("denied the request: ")
+    assert not found or ".tfadmit.dev" in before, result.stderr
+    return [line for line in said.splitlines() if line.startswith("TFA")]
+
+
 def jobset(namespace: str, *jobs: Json, **fields: Any) -> Json:
     """A JobSet as a user writes it, without what the API server adds."""
     content = builders.make_jobset(*(runnable(job) for job in jobs), namespace=namespace, **fields)

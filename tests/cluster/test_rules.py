@@ -1,11 +1,14 @@
 """Each rule's examples at `kubectl apply`: the sentence that was promised, or none."""
 
+import json
+
 import pytest
 import yaml
 
 import builders
 from builders import make_trainer_job
 from cluster import support
+from tfadmit_client import cli
 from tfadmit_webhook import policy
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
@@ -25,18 +28,35 @@ def apply(cluster, namespace, name):
     return cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(content), check=False)
 
 
+def promised(rule, level):
+    """The sentences of the golden file, as much of each as the API server passes on."""
+    lines = (GOLDEN / f"{rule.id}.txt").read_text().splitlines()
+    sentences = [line.partition(": ")[2] for line in lines if line.startswith(level)]
+    if level == "deny":
+        return sentences
+    return [
+        text if len(text) <= WARNING else text.replace(f": {rule.why};", ";") for text in sentences
+    ]
+
+
 @BY_ID
 def test_a_failing_example_gets_exactly_its_sentences(cluster, namespace, rule):
-    expected = (GOLDEN / f"{rule.id}.txt").read_text().splitlines()
     result = apply(cluster, namespace, f"{rule.id}-failing")
-    denied = [line.partition(": ")[2] for line in expected if line.startswith("deny")]
-    warned = [line.partition(": ")[2] for line in expected if line.startswith("warn")]
+    denied, warned = promised(rule, "deny"), promised(rule, "warn")
     assert result.returncode == (1 if denied else 0), result.stderr
-    for sentence in denied:
-        assert sentence in result.stderr
-    for sentence in warned:
-        shown = sentence if len(sentence) <= WARNING else sentence.replace(f": {rule.why};", ";")
-        assert f"Warning: {shown}\n" in result.stderr
+    assert support.warnings(result) == warned
+    assert support.denied(result) == denied
+
+
+@BY_ID
+def test_lint_finds_the_same_rules_as_the_api_server(cluster, namespace, rule, capsys):
+    file = EXAMPLES / f"{rule.id}-failing.yaml"
+    code = cli.main(["lint", "-o", "json", str(file)])
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    result = apply(cluster, namespace, f"{rule.id}-failing")
+    told = [*support.warnings(result), *support.denied(result)]
+    assert sorted(item["rule"] for item in findings) == sorted(text.split()[0] for text in told)
+    assert code == result.returncode
 
 
 @BY_ID

@@ -1,6 +1,7 @@
 """Golden rules: the examples that ship with each rule, and the sentences that they get.
 
 `policy/<id>.txt` has the findings of the failing example; the passing one has none of any rule.
+`policy/lint.txt` has the places that `tfadmit lint` gives for them, each with the line itself.
 """
 
 import json
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 import admission
+from tfadmit_client import lint, manifest
 from tfadmit_webhook import policy
 from tfadmit_webhook.settings import Settings
 
@@ -50,6 +52,28 @@ def test_the_failing_example_breaks_this_rule_and_no_other(rule, update_golden):
 @BY_ID
 def test_the_passing_example_breaks_no_rule(rule):
     assert findings(example(rule, "passing")) == ()
+
+
+def linted(rule):
+    """What lint finds in the failing example: rule, line, column, and what stands in that line."""
+    file = EXAMPLES / f"{rule.id}-failing.yaml"
+    found = manifest.read([str(file)], namespace="default")
+    if rule.id == "TFA015":
+        # Only a cluster can say that a runtime is missing; lint passes such a TrainJob by.
+        assert lint.lint(found, settings=Settings()).skipped == 1
+        return
+    lines = file.read_text().splitlines()
+    for item in lint.lint(found, settings=Settings()).findings:
+        line, column = item.position.line, item.position.column
+        yield f"{item.violation.rule.id} {line}:{column} {lines[line - 1].strip()}"
+
+
+def test_lint_points_at_the_line_that_breaks_the_rule(update_golden):
+    text = "".join(f"{line}\n" for rule in RULES for line in linted(rule))
+    golden = HERE / "lint.txt"
+    if update_golden:
+        golden.write_text(text)
+    assert text == golden.read_text()
 
 
 @BY_ID

@@ -5,6 +5,7 @@ Pure views of the raw objects, null-safe. Follows Kubeflow Trainer 2.3
 """
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfadmit_webhook import facts, raw, runtime
@@ -30,6 +31,19 @@ class Reference:
         return f"{self.kind} {place}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Patch:
+    """What a TrainJob changes in the pods of some replicated jobs."""
+
+    path: raw.Path
+    """Where the part of the pod spec stands."""
+
+    jobs: tuple[tuple[raw.Path, str], ...]
+    """Names of the replicated jobs, and where each of them stands."""
+
+    spec: raw.JsonObject
+
+
 def reference(content: raw.JsonObject, *, namespace: str) -> Reference | None:
     """Give the runtime that a TrainJob refers to; None when it is no runtime of Trainer's."""
     stated = raw.mapping(raw.at(content, REFERENCE_PATH))
@@ -50,6 +64,34 @@ def name(content: raw.JsonObject) -> str:
     metadata = raw.mapping(content.get("metadata"))
     prefix = raw.text(metadata.get("generateName"))
     return raw.text(metadata.get("name")) or (f"{prefix}xxxxx" if prefix else "")
+
+
+def patches(content: raw.JsonObject) -> Iterator[Patch]:
+    """Give what a TrainJob changes in pods, in the form of any release of Trainer.
+
+    `runtimePatches` since 2.2, `podTemplateOverrides` in 2.1, `podSpecOverrides` in 2.0.
+    """
+    spec = raw.mapping(content.get("spec"))
+    for index, patch in enumerate(raw.sequence(spec.get("runtimePatches"))):
+        inner: raw.Path = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+        for number, job in enumerate(raw.sequence(raw.at(patch, inner))):
+            path: raw.Path = ("spec", "runtimePatches", index, *inner, number)
+            pod: raw.Path = ("template", "spec", "template", "spec")
+            name = raw.text(raw.mapping(job).get("name"))
+            yield Patch(
+                path=(*path, *pod),
+                jobs=(((*path, "name"), name),),
+                spec=raw.mapping(raw.at(job, pod)),
+            )
+    for field, pod in (("podTemplateOverrides", ("spec",)), ("podSpecOverrides", ())):
+        for index, item in enumerate(raw.sequence(spec.get(field))):
+            path = ("spec", field, index)
+            targets = raw.sequence(raw.mapping(item).get("targetJobs"))
+            named = tuple(
+                ((*path, "targetJobs", number, "name"), raw.text(raw.mapping(target).get("name")))
+                for number, target in enumerate(targets)
+            )
+            yield Patch(path=(*path, *pod), jobs=named, spec=raw.mapping(raw.at(item, pod)))
 
 
 def jobs(content: raw.JsonObject, on: raw.JsonObject) -> tuple[runtime.Job, ...]:

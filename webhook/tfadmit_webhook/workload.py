@@ -133,6 +133,11 @@ def stated_role(view: Pod) -> tuple[contract.Role | None, str]:
     return role, "; ".join(problems)
 
 
+def address_problems(template: Pod) -> list[str]:
+    """Say what is wrong with what a pod template says about its tasks' addresses."""
+    return [*_port(template)[1], *_short_address(template)[1]]
+
+
 def task_group(
     name: str, *, template: Pod, replicas: int, job_spec: raw.JsonObject
 ) -> facts.TaskGroup:

@@ -255,7 +255,9 @@ def test_a_jobset_is_judged_by_its_network_and_its_cluster():
         "tfadmit.dev/port": "many"
     })  # fmt: skip
     jobset = builders.make_jobset(group)
-    jobset["spec"]["network"] = {"publishNotReadyAddresses": False, "enableDNSHostnames": False}
+    jobset["spec"]["network"] = {
+        "publishNotReadyAddresses": False, "enableDNSHostnames": False, "subdomain": "its-own",
+    }  # fmt: skip
     report = judge(Cluster(JobSet=[jobset, builders.make_jobset(name="good")]))
     assert [(item.rule, item.path) for item in report.findings] == [
         ("cluster-invalid", "spec"),

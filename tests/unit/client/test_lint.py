@@ -37,7 +37,7 @@ spec:
                       image: x
 """
 BAD = GOOD.replace("name: good", "name: bad").replace(
-    "publishNotReadyAddresses: true", "subdomain: a"
+    "publishNotReadyAddresses: true", "enableDNSHostnames: true"
 )
 WARNED = GOOD.replace("backoffLimit: 0", "backoffLimit: 3").replace("name: good", "name: warned")
 OTHER = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"

@@ -126,19 +126,6 @@ def test_what_trainer_s_patches_have_no_field_for_is_dropped_and_said():
     ("job", "spec", "text"),
     [
         (
-            "workers",
-            {},
-            "spec.runtimePatches[0] names the replicated job 'workers'; the runtime has ps, node",
-        ),
-        (
-            "node",
-            {"containers": [{"name": "nope"}]},
-            (
-                "spec.runtimePatches[0], replicated job 'node': there is no container 'nope', "
-                "only node, sidecar"
-            ),
-        ),
-        (
             "node",
             {"containers": [{"name": "node", "env": [{"name": "A", "value": "1"}]}]},
             (

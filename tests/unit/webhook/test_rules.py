@@ -46,6 +46,31 @@ def found(content, rule, settings=None):
     return [(item.level, item.sentence) for item in judged if item.rule.id == rule]
 
 
+def pod_of(name, **fields):
+    return {"metadata": {"labels": LABEL}, "spec": {"containers": [make_container(name, **fields)]}}
+
+
+def with_exit_codes(container, name="node"):
+    job = make_trainer_job(name)
+    codes = {"containerName": container, "operator": "In", "values": [1]}
+    rules = [{"action": "Ignore", "onPodConditions": []}, {"onExitCodes": codes}]
+    job["template"]["spec"]["podFailurePolicy"] = {"rules": rules}
+    job["template"]["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    return job
+
+
+def restarts(policy, *, rules=False, name="node"):
+    job = make_trainer_job(name, step="trainer" if name == "node" else None)
+    job["template"]["spec"]["template"]["spec"]["restartPolicy"] = policy
+    if rules:
+        job["template"]["spec"]["podFailurePolicy"] = {"rules": []}
+    return job
+
+
+def depends(name, other, status="Complete"):
+    return change(role(name), ("dependsOn",), [{"name": other, "status": status}])
+
+
 ENDS = {"successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]}}
 
 
@@ -72,6 +97,19 @@ ENDS = {"successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]}}
         ("TFA008", runtime(make_trainer_job(), role("dataset-initializer", backoffLimit=3))),
         ("TFA009", runtime(change(make_trainer_job(), ("dependsOn",), [{"name": "x"}]))),
         ("TFA009", change(runtime(), ("spec", "podGroupPolicy"), {"volcano": None})),
+        ("TFA018", runtime(with_exit_codes("node"))),
+        ("TFA018", runtime(with_exit_codes(None))),
+        ("TFA018", runtime(coordinator={"replicatedJob": "node"}, **ENDS)),
+        ("TFA018", runtime(role("ps"), depends("node", "ps", "Ready"))),
+        ("TFA019", runtime(restarts(None))),
+        ("TFA019", runtime(restarts("OnFailure"))),
+        ("TFA019", runtime(restarts("Never", rules=True))),
+        ("TFA021", runtime()),
+        ("TFA022", runtime(role("chief"), depends("node", "chief", "Ready"))),
+        ("TFA022", runtime(role("dataset-initializer"), depends("node", "dataset-initializer"))),
+        # it evaluates what the training has left
+        ("TFA022", runtime(make_trainer_job(), depends("evaluator", "node"))),
+        ("TFA024", runtime(make_trainer_job(), role("ps", template=pod_of("tensorflow")))),
     ],
 )
 def test_what_is_right_is_no_finding(rule, content):
@@ -101,14 +139,62 @@ def test_what_is_right_is_no_finding(rule, content):
             "does not end",
         ),
         (
-            "TFA007",
+            "TFA018",
+            "deny",
+            runtime(successPolicy={"operator": "All", "targetReplicatedJobs": ["node", "ps"]}),
+            "successPolicy.targetReplicatedJobs[1] is 'ps', which is no job here",
+        ),
+        (
+            "TFA018",
             "deny",
             runtime(
-                make_trainer_job(),
-                role("ps"),
-                successPolicy={"operator": "All", "targetReplicatedJobs": ["nodes"]},
+                failurePolicy={"maxRestarts": 1, "rules": [{}, {"targetReplicatedJobs": ["x"]}]}
             ),
-            "no job here",
+            "failurePolicy.rules[1].targetReplicatedJobs[0] is 'x'",
+        ),
+        (
+            "TFA018",
+            "deny",
+            runtime(coordinator={"replicatedJob": "x"}),
+            "coordinator.replicatedJob",
+        ),
+        (
+            "TFA018",
+            "deny",
+            runtime(change(make_trainer_job(), ("dependsOn",), [{"name": "ps"}]), role("ps")),
+            "no job before this one",
+        ),
+        (
+            "TFA018",
+            "deny",
+            runtime(
+                role("ps"),
+                make_trainer_job(),
+                change(role("chief"), ("dependsOn",), [{"name": "ps"}, {"name": "chief"}]),
+            ),
+            "fix: one of ps, node",
+        ),
+        ("TFA018", "deny", runtime(with_exit_codes("tensorflow")), "no container of its pods"),
+        ("TFA019", "deny", runtime(restarts("Always")), "is Always"),
+        ("TFA019", "deny", runtime(restarts(None, rules=True)), "missing, which means OnFailure"),
+        ("TFA019", "deny", runtime(make_trainer_job(), restarts("Always", name="x")), "Jobs[1]"),
+        (
+            "TFA022",
+            "deny",
+            runtime(role("ps"), make_trainer_job(), depends("evaluator", "ps"), **ENDS),
+            "'ps' does not end without 'evaluator'",
+        ),
+        (
+            "TFA024",
+            "warn",
+            runtime(make_trainer_job(), role("launcher", template=pod_of("mpi"))),
+            "have none called node",
+        ),
+        (
+            "TFA024",
+            "warn",
+            runtime(role("model-initializer", template=pod_of("node")), make_trainer_job()),
+            "have none called dataset-initializer or model-initializer",
         ),
         (
             "TFA009",
@@ -155,6 +241,24 @@ NETWORKS = "k8s.v1.cni.cncf.io/networks"
             "is 2 for a request of 1",
         ),
         ("TFA012", with_pod(hostNetwork=True), "dnsPolicy"),
+        (
+            "TFA020",
+            with_pod(annotations={"tfadmit.dev/port": "http"}),
+            "tfadmit.dev/port is 'http'",
+        ),
+        (
+            "TFA020",
+            with_container(env=[{"name": "TF_WORKER_PORT", "value": "0"}]),
+            "template states: env TF_WORKER_PORT is '0'",
+        ),
+        ("TFA020", with_pod(annotations={"tfadmit.dev/address": "ip"}), "fix: use fqdn or short"),
+        ("TFA020", with_pod(annotations={"tfadmit.dev/containers": "node, x"}), "names 'x'"),
+        ("TFA020", with_pod(annotations={"tfadmit.dev/cluster": "{"}), "cannot be read"),
+        (
+            "TFA020",
+            with_pod(annotations={NETWORKS: "[broken", "tfadmit.dev/network": "mine"}),
+            "begins like a JSON list and is none",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_pod_template_is_refused(rule, content, words):
@@ -180,11 +284,49 @@ def test_what_is_wrong_in_a_pod_template_is_refused(rule, content, words):
         ("TFA012", with_pod(hostNetwork=False)),
         ("TFA013", with_container(resources={"limits": {"memory": "1Gi", "nvidia.com/gpu": 1}})),
         ("TFA013", with_container(name="sidecar", resources={"limits": {"memory": "1Gi"}})),
+        ("TFA013", with_container(resources={"limits": {"huawei.com/Ascend910": 1}})),
+        ("TFA013", with_container(resources={"limits": {"nvidia.com/mig-1g.5gb": 1}})),
+        ("TFA013", with_container(resources={"limits": None, "requests": {"memory": "1Gi"}})),
         ("TFA017", with_container(image="nvcr.io/nvidia/tensorflow:24.03-tf2-py3")),
+        ("TFA020", with_pod(annotations={NETWORKS: "[broken"})),
+        ("TFA020", with_pod(annotations={"tfadmit.dev/containers": "node"})),
+        ("TFA020", with_pod(annotations={"tfadmit.dev/inject": "false", "tfadmit.dev/port": "x"})),
     ],
 )
 def test_what_is_right_in_a_pod_template_is_no_finding(rule, content):
     assert found(content, rule) == []
+
+
+MEMORY = {"limits": {"memory": "1Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (with_container(resources={"limits": {}}), "limits is empty"),
+        (
+            with_container(
+                resources={"limits": {"nvidia.com/mig-1g.5gb": 1, "nvidia.com/mig-2g.10gb": 1}}
+            ),
+            "has nvidia.com/mig-1g.5gb and nvidia.com/mig-2g.10gb",
+        ),
+        (with_container(resources={"limits": {"amd.com/gpu": 1}}), "has only amd.com/gpu"),
+        (
+            runtime(
+                role(
+                    "dataset-initializer",
+                    template=pod_of("dataset-initializer", resources=MEMORY),
+                ),
+                make_trainer_job(),
+            ),
+            "replicatedJobs[0]",
+        ),
+    ],
+)
+def test_limits_that_the_sdk_cannot_read_are_warned_of(content, words):
+    ((level, sentence),) = found(content, "TFA013")
+    assert level == "warn"
+    assert words in sentence
 
 
 def test_two_roles_on_one_port_of_the_host_are_warned_of():

@@ -3,7 +3,7 @@
 import pytest
 
 import admission
-from builders import make_runtime, make_trainer_job, make_trainjob
+from builders import make_container, make_runtime, make_trainer_job, make_trainjob
 from tfadmit_webhook import facts, trainjob
 from tfadmit_webhook.decision import Reason
 from tfadmit_webhook.settings import Settings
@@ -288,3 +288,118 @@ def test_the_trainers_image_is_judged_when_there_are_several_workers():
     assert warnings(make_trainjob(image=KERAS, numNodes=1), rule="TFA017") == []
     assert warnings(make_trainjob(image="x", numNodes=2), rule="TFA017") == []
     assert warnings(make_trainjob(numNodes=2), rule="TFA017") == []
+
+
+# --- patches
+
+
+def patched(name="node", *, field="runtimePatches", **spec):
+    """A TrainJob that changes the pods of a replicated job, as some release of Trainer has it."""
+    job = {"name": name, "template": {"spec": {"template": {"spec": spec}}}}
+    of_jobs = {"template": {"spec": {"replicatedJobs": [job]}}}
+    entry = {
+        "runtimePatches": {"manager": "a.dev/b", "trainingRuntimeSpec": of_jobs},
+        "podTemplateOverrides": {"targetJobs": [{"name": name}], "spec": spec},
+        "podSpecOverrides": {"targetJobs": [{"name": name}], **spec},
+    }[field]
+    content = make_trainjob()
+    content["spec"][field] = [entry]
+    return content
+
+
+INNER = "runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0]"
+PATHS = {
+    "runtimePatches": f"{INNER}.template.spec.template.spec",
+    "podTemplateOverrides": "podTemplateOverrides[0].spec",
+    "podSpecOverrides": "podSpecOverrides[0]",
+}
+
+
+@pytest.mark.parametrize("field", PATHS)
+@pytest.mark.parametrize("name", ["TF_CONFIG", "TF_TASK_INDEX"])
+def test_what_differs_per_pod_is_warned_of_in_patches(field, name):
+    env = [{"name": "A"}, {"name": name, "value": "{}"}]
+    content = patched(field=field, containers=[{"name": "node", "env": env}])
+    (warning,) = warnings(content, make_runtime(), rule="TFA010")
+    assert f" spec.{PATHS[field]}.containers[0].env[1] sets {name}" in warning
+
+
+def test_a_patch_of_what_is_no_task_is_not_looked_at():
+    env = [{"name": "TF_CONFIG", "value": "{}"}]
+    helper = role("dataset-initializer")
+    content = patched("dataset-initializer", containers=[{"name": "node", "env": env}])
+    assert warnings(content, make_runtime(helper, make_trainer_job()), rule="TFA010") == []
+
+
+def refused(content, *runtimes):
+    decision, _ = judge(content, *runtimes)
+    return [line for line in decision.message.splitlines() if line.startswith("TFA023")]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (patched("worker"), "name is 'worker', which is no job of the runtime"),
+        (patched("worker", field="podTemplateOverrides"), "targetJobs[0].name is 'worker'"),
+        (patched(initContainers=[{"name": "fetch"}]), "initContainers[0].name is 'fetch'"),
+        (
+            patched(containers=[{"name": "side"}]),
+            "containers[0].name is 'side', and 'node' has node",
+        ),
+        (
+            patched(containers=[{"name": "node", "volumeMounts": [{"name": "data"}]}]),
+            "volumeMounts[0].name is 'data', and 'node' has none",
+        ),
+    ],
+)
+def test_a_patch_that_names_what_the_runtime_has_not_is_refused(content, words):
+    (sentence,) = refused(content, make_runtime())
+    assert words in sentence
+
+
+def test_a_patch_of_what_is_there_passes():
+    mounts = [{"name": name} for name in ("in-runtime", "in-patch", "claimed")]
+    content = patched(
+        containers=[{"name": "node", "volumeMounts": mounts}], volumes=[{"name": "in-patch"}]
+    )
+    on = make_runtime()
+    spec = on["spec"]["template"]["spec"]
+    spec["volumeClaimPolicies"] = [{"templates": [{"metadata": {"name": "claimed"}}]}]
+    pod = spec["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod["volumes"] = [{"name": "in-runtime"}]
+    assert refused(content, on) == []
+
+
+# --- limits
+
+
+def limited(job_limits, runtime_limits=None, *, policy=True):
+    content = make_trainjob(resourcesPerNode={"limits": job_limits})
+    job = make_trainer_job()
+    container = make_container(resources={"limits": runtime_limits})
+    job["template"]["spec"]["template"]["spec"]["containers"] = [container]
+    on = make_runtime(job)
+    if not policy:
+        del on["spec"]["mlPolicy"]
+    return warnings(content, on, rule="TFA013")
+
+
+@pytest.mark.parametrize(
+    ("stated", "below"), [({"memory": "1Gi"}, None), ({"memory": "1Gi"}, {"rdma/hca": 1})]
+)
+def test_limits_that_the_sdk_cannot_read_are_warned_of_in_a_trainjob(stated, below):
+    (warning,) = limited(stated, below)
+    assert warning.startswith("TFA013 spec.trainer.resourcesPerNode.limits has only memory")
+
+
+@pytest.mark.parametrize(
+    ("stated", "below", "policy"),
+    [
+        ({"memory": "1Gi", "cpu": 1}, None, True),
+        ({"memory": "1Gi"}, {"nvidia.com/gpu": 1}, True),  # they are merged
+        ({}, None, True),
+        ({"memory": "1Gi"}, None, False),  # Trainer does not apply them
+    ],
+)
+def test_limits_that_the_sdk_can_read_are_no_finding(stated, below, policy):
+    assert limited(stated, below, policy=policy) == []

@@ -29,6 +29,12 @@ class Finding:
     """Whether this finding never refuses, whatever the level of its rule."""
 
 
+def one_of(names: Iterable[str]) -> str:
+    """Write names as a fix: the one that there is, or those to choose from."""
+    known = list(names)
+    return f"one of {', '.join(known)}" if len(known) > 1 else f"`{''.join(known)}`"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """What a rule looks at."""
