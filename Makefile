@@ -57,6 +57,9 @@ lock: ## Resolve the lock files anew (needs uv)
 	  printf 'keras==%s\n' "$$keras" | \
 	  uv pip compile --quiet --no-deps --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header - \
 	  >> requirements/keras.lock; done
+	printf 'kubeflow==0.5.0\n' | \
+	  uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	  --no-annotate - -o requirements/kubeflow.lock
 
 clean: ## Remove the virtual environment and caches of this checkout
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
