@@ -1,67 +1,23 @@
 """Whether a cluster is ready for TensorFlow on Kubeflow Trainer: one line per thing to know.
 
-Asks through the protocol `Cluster`, which `live` implements; what cannot be known for want of a
-right is a line too, and no failure. Nothing is written: the probe pod is a dry run.
+Asks through the protocol `check_line.Cluster`, which `live` implements; what cannot be known for
+want of a right is a line too, and no failure. Nothing is written: the probe pod is a dry run.
 """
 
-import base64
-import ssl
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
 
-from tfadmit_client import audit, listing
+from tfadmit_client import audit, check_hooks, check_sdk, listing
+from tfadmit_client.check_line import Cluster, Line, State
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 from tfadmit_webhook.settings import Settings
 
-State = Literal["ok", "note", "warn", "fail"]
-
-_README = "deploy/README.md"
-_APPLY = "`kubectl apply -k` of your overlay"
 _SERVED = (
     ("trainer.kubeflow.org", "v1alpha1", "Kubeflow Trainer 2.x",
      ("ClusterTrainingRuntime", "TrainingRuntime", "TrainJob")),
     ("jobset.x-k8s.io", "v1alpha2", "JobSet", ("JobSet",)),
 )  # fmt: skip
-_CONFIGURATIONS = (
-    ("Mutating", {"pods.tfadmit.dev": "Fail", "runtimes.tfadmit.dev": "Fail"}),
-    (
-        "Validating",
-        {"runtimes.validate.tfadmit.dev": "Fail", "trainjobs.validate.tfadmit.dev": "Ignore"},
-    ),
-)
 _OPTIONAL = (("scheduling.volcano.sh", "Volcano"), ("kueue.x-k8s.io", "Kueue"))
-_DAY = 86_400
-_SOON = 30 * _DAY
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """Something that was looked at."""
-
-    state: State
-    text: str
-    """What was found, and after a semicolon what helps."""
-
-
-class Cluster(listing.Reader, Protocol):
-    """A cluster that is asked."""
-
-    def version(self) -> raw.JsonObject:
-        """Ask for the version of the API server."""
-
-    def groups(self) -> raw.JsonObject:
-        """Ask for the API groups."""
-
-    def resources(self, group: str, version: str) -> raw.JsonObject:
-        """Ask for the kinds of a group; StatusError 404 when it is not served."""
-
-    def configuration(self, plural: str) -> raw.JsonObject:
-        """Ask for our webhook configuration of one of the two kinds."""
-
-    def tried_pod(self, namespace: str, pod: raw.JsonObject) -> raw.JsonObject:
-        """Create a pod by a dry run: give it as it would be."""
 
 
 def check(cluster: Cluster, *, namespace: str, settings: Settings, now: float) -> Iterator[Line]:
@@ -74,10 +30,10 @@ def check(cluster: Cluster, *, namespace: str, settings: Settings, now: float) -
     yield Line(state="ok", text=f"the API server answers, {version or 'version unknown'}")
     for group, wanted, product, kinds in _SERVED:
         yield _served(cluster, f"{group}/{wanted}", product, kinds)
-    for prefix, hooks in _CONFIGURATIONS:
-        yield from _configuration(cluster, prefix, hooks, now)
+    yield from check_hooks.check(cluster, now=now)
     yield _probe(cluster, namespace)
     yield from _violations(cluster, settings)
+    yield from check_sdk.check(cluster)
     yield from _optional(cluster)
 
 
@@ -95,75 +51,6 @@ def _served(cluster: Cluster, version: str, product: str, kinds: Sequence[str]) 
     if missing := [kind for kind in kinds if kind not in names]:
         return Line(state="fail", text=f"{version} does not serve {', '.join(missing)}; {hint}")
     return Line(state="ok", text=f"{version} serves {', '.join(kinds)}")
-
-
-def _configuration(
-    cluster: Cluster, prefix: str, hooks: dict[str, str], now: float
-) -> Iterator[Line]:
-    kind = f"{prefix}WebhookConfiguration"
-    try:
-        found = cluster.configuration(f"{kind.lower()}s")
-    except listing.StatusError as error:
-        if error.status == 404:
-            text = f"there is no {kind} tfadmit; {_APPLY}, see {_README}"
-            yield Line(state="fail", text=text)
-        else:
-            text = f"{kind} tfadmit is unknown: {error}; the right is get on {kind.lower()}s"
-            yield Line(state="warn", text=text)
-        return
-    items = map(raw.mapping, raw.sequence(found.get("webhooks")))
-    by_name = {raw.text(item.get("name")): item for item in items}
-    for name, policy in hooks.items():
-        hook = by_name.get(name)
-        if hook is None:
-            text = f"{kind} tfadmit has no webhook {name}; {_APPLY}"
-            yield Line(state="fail", text=text)
-        else:
-            yield _hook(hook, name, policy, now)
-
-
-def _hook(hook: raw.JsonObject, name: str, policy: str, now: float) -> Line:
-    patch = f"see Certificates in {_README}"
-    bundle = raw.text(raw.at(hook, ("clientConfig", "caBundle")))
-    if not bundle:
-        return Line(state="fail", text=f"webhook {name} has no caBundle; {patch}")
-    try:
-        end = _end(bundle)
-    except ValueError as error:
-        return Line(
-            state="fail", text=f"webhook {name}: its caBundle is of no use: {error}; {patch}"
-        )
-    days = int((end - now) // _DAY)
-    if end <= now:
-        text = f"webhook {name}: the CA in its caBundle has expired; issue a new one, {patch}"
-        return Line(state="fail", text=text)
-    stated = raw.text(hook.get("failurePolicy"))
-    if stated != policy:
-        text = (
-            f"webhook {name} has failurePolicy {stated}; {policy} is what is shipped, see {_README}"
-        )
-        return Line(state="warn", text=text)
-    if end - now < _SOON:
-        text = f"webhook {name}: the CA in its caBundle expires in {days} days; {patch}"
-        return Line(state="warn", text=text)
-    return Line(state="ok", text=f"webhook {name}: failurePolicy {policy}, CA good for {days} days")
-
-
-def _end(bundle: str) -> float:
-    """Give when the last CA of a caBundle expires.
-
-    Raises:
-        ValueError: there is none in it, and why.
-    """
-    try:
-        pem = base64.b64decode(bundle, validate=True).decode("ascii")
-        found = ssl.create_default_context(cadata=pem).get_ca_certs()
-    except (ValueError, ssl.SSLError) as error:
-        raise ValueError("it is no PEM in base64") from error
-    ends = [ssl.cert_time_to_seconds(str(item["notAfter"])) for item in found]
-    if not ends:
-        raise ValueError("it has no CA certificate")
-    return max(ends)
 
 
 def _probe(cluster: Cluster, namespace: str) -> Line:

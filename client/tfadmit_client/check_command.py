@@ -7,7 +7,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import check, fault, listing, live, settings_option
+from tfadmit_client import check, check_line, fault, listing, live, settings_option
 
 _EPILOG = """\
 One line each: `ok`; `fail`, something that will not work; `warn`, what should be seen to or could
@@ -22,7 +22,7 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit check",
-    connect: Callable[..., check.Cluster] = live.connect,
+    connect: Callable[..., check_line.Cluster] = live.connect,
     clock: Callable[[], float] = time.time,
 ) -> int:
     """Run the command."""

@@ -125,6 +125,25 @@ class Live:
             "admissionregistration.k8s.io", "v1", plural, "tfadmit",
         )  # fmt: skip
 
+    def secret(self, namespace: str, name: str) -> raw.JsonObject:
+        """Ask for a Secret."""
+        return self._answer(
+            self._api.CoreV1Api(self._client).read_namespaced_secret, name, namespace
+        )
+
+    def config_map(self, namespace: str, name: str) -> raw.JsonObject:
+        """Ask for a ConfigMap."""
+        return self._answer(
+            self._api.CoreV1Api(self._client).read_namespaced_config_map, name, namespace
+        )
+
+    def role_binding(self, namespace: str, name: str) -> raw.JsonObject:
+        """Ask for a RoleBinding."""
+        return self._answer(
+            self._api.RbacAuthorizationV1Api(self._client).read_namespaced_role_binding,
+            name, namespace,
+        )  # fmt: skip
+
     def tried_pod(self, namespace: str, pod: raw.JsonObject) -> raw.JsonObject:
         """Create a pod by a dry run: give it as it would be."""
         create = self._api.CoreV1Api(self._client).create_namespaced_pod

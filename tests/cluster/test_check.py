@@ -25,7 +25,8 @@ def lines(out, state):
 
 def infrastructure(out):
     """The failures beside the objects that other tests leave behind."""
-    return [line for line in lines(out, "fail") if not line.startswith("objects judged")]
+    others = ("objects judged", "the Kubeflow SDK fails to list")
+    return [line for line in lines(out, "fail") if not line.startswith(others)]
 
 
 def test_an_installed_cluster_is_ready(cluster, namespace, tfadmit, check):
@@ -36,6 +37,21 @@ def test_an_installed_cluster_is_ready(cluster, namespace, tfadmit, check):
     assert "jobset.x-k8s.io/v1alpha2 serves JobSet" in ok
     assert any(line.startswith("webhook pods.tfadmit.dev: failurePolicy Fail, CA") for line in ok)
     assert cluster.list("Pod", namespace) == []
+
+
+def test_the_serving_certificate_is_compared_with_each_ca_bundle(cluster, tfadmit, check):
+    files = tfadmit.ca.parent
+    name = "tfadmit-webhook-tls"
+    cluster.kubectl(
+        "create", "secret", "tls", name, "-n", "tfadmit-system",
+        f"--cert={files / 'tls.crt'}", f"--key={files / 'tls.key'}",
+    )  # fmt: skip
+    try:
+        _, out, _ = check()
+    finally:
+        cluster.delete("Secret", name, "tfadmit-system")
+    (line,) = [text for text in lines(out, "ok") if "serving certificate" in text]
+    assert line.endswith("and each webhook's caBundle trusts it")
 
 
 def test_a_stopped_server_will_fail(namespace, tfadmit, check):

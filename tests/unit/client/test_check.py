@@ -5,11 +5,13 @@ import datetime as dt
 
 import pytest
 
-from tfadmit_certs import issue
+from tfadmit_certs import issue, san
 from tfadmit_client import check_command, fault, listing
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
 DAY = dt.timedelta(days=1)
+SERVING = "the serving certificate (Secret tfadmit-system/tfadmit-webhook-tls)"
+PUBLIC = "ConfigMap kubeflow-system/kubeflow-trainer-public"
 GOOD = "CA good for 365 days"
 GONE = listing.StatusError(404, "not found")
 FORBIDDEN = listing.StatusError(403, "forbidden")
@@ -27,9 +29,32 @@ KINDS = {
 }
 
 
+TODAY = dt.datetime.now(dt.timezone.utc)
+PAST = TODAY - 30 * DAY
+HOST = "tfadmit-webhook.tfadmit-system.svc"
+
+
 def make_bundle(days=365):
-    pair = issue.issue_ca(now=NOW, entropy=issue.system_entropy(), lifetime=days * DAY)
-    return base64.b64encode(pair.certificate).decode()
+    return encoded(make_ca(days).certificate)
+
+
+def make_ca(days=365, now=NOW):
+    return issue.issue_ca(now=now, entropy=issue.system_entropy(), lifetime=days * DAY)
+
+
+def encoded(data):
+    return base64.b64encode(data).decode()
+
+
+def make_serving(ca, *, host=HOST, days=7, now=TODAY):
+    leaf = issue.issue_leaf(
+        ca=ca,
+        names=san.check(dns=[host]),
+        now=now,
+        entropy=issue.system_entropy(),
+        lifetime=days * DAY,
+    )
+    return {"data": {"tls.crt": encoded(leaf.certificate), "tls.key": encoded(leaf.key)}}
 
 
 class Cluster:
@@ -64,11 +89,24 @@ class Cluster:
             {
                 "name": name,
                 "failurePolicy": self.policy or policy,
-                "clientConfig": {"caBundle": self.bundle},
+                "clientConfig": {
+                    "caBundle": self.bundle,
+                    "service": {"name": "tfadmit-webhook", "namespace": "tfadmit-system"},
+                },
             }
             for name, policy in HOOKS[plural].items()
         ]
         return self._give(plural, {"webhooks": hooks})
+
+    def secret(self, namespace, name):
+        return self._give("secret", FORBIDDEN)
+
+    def config_map(self, namespace, name):
+        assert (namespace, name) == ("kubeflow-system", "kubeflow-trainer-public")
+        return self._give("public", {"data": {"kubeflow_trainer_version": "v2.3.0"}})
+
+    def role_binding(self, namespace, name):
+        return self._give("binding", {})
 
     def tried_pod(self, namespace, pod):
         env = [{"name": "TF_TASK_INDEX", "value": "0"}]
@@ -92,8 +130,14 @@ def test_a_cluster_in_order(capsys):
             "ok    webhook runtimes.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
             "ok    webhook runtimes.validate.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
             f"ok    webhook trainjobs.validate.tfadmit.dev: failurePolicy Ignore, {GOOD}",
+            (
+                f"note  {SERVING} was not looked at: the API server answered 403: forbidden; the "
+                "right is get on this Secret"
+            ),
             "ok    the webhook is called for pods in namespace default (dry run)",
             "ok    objects judged: 0, violations: 0, warnings: 0",
+            f"ok    the Kubeflow SDK finds Trainer v2.3.0 in {PUBLIC}",
+            "ok    the Kubeflow SDK can read all runtimes: 0",
             "note  Volcano is not installed (optional)",
             "note  Kueue is installed",
         ],
@@ -160,3 +204,98 @@ def test_nobody_answers(capsys, error):
     with pytest.raises(fault.ClusterError) as caught:
         run(capsys, Cluster(version=error))
     assert caught.value.code == 3
+
+
+CA = make_ca(now=TODAY)
+
+
+def lines(capsys, cluster, *, at=TODAY):
+    return run(capsys, cluster, at=at)[1].splitlines()
+
+
+def test_a_serving_certificate_that_all_webhooks_trust(capsys):
+    cluster = Cluster(bundle=encoded(CA.certificate), secret=make_serving(CA))
+    words = "is good for 6 days, and each webhook's caBundle trusts it"
+    assert f"ok    {SERVING} {words}" in lines(capsys, cluster)
+
+
+def test_a_serving_certificate_that_ends_within_a_day(capsys):
+    cluster = Cluster(bundle=encoded(CA.certificate), secret=make_serving(CA))
+    told = lines(capsys, cluster, at=TODAY + 6.5 * DAY)
+    assert f"warn  {SERVING} expires within a day; is it being renewed?" in told
+
+
+@pytest.mark.parametrize(
+    ("secret", "words"),
+    [
+        (make_serving(make_ca(now=TODAY)), f"called as {HOST} does not trust it: "),
+        (make_serving(CA, host="other.svc"), "Hostname mismatch"),
+        (make_serving(make_ca(now=PAST), now=PAST), "certificate has expired"),
+        ({"data": {}}, "there is no PEM in tls.crt and tls.key"),
+        ({"data": {"tls.crt": "x", "tls.key": "y"}}, "there is no PEM in tls.crt and tls.key"),
+        ({"data": {"tls.crt": encoded(b"x"), "tls.key": encoded(b"y")}}, "is no PEM"),
+        ({"data": make_serving(CA)["data"] | {"tls.key": encoded(b"y")}}, "PEM"),
+        (
+            {"data": make_serving(CA)["data"] | {"tls.key": make_serving(CA)["data"]["tls.key"]}},
+            "KEY_VALUES_MISMATCH",
+        ),
+    ],
+)
+def test_a_serving_certificate_that_is_not_trusted_will_fail(capsys, secret, words):
+    cluster = Cluster(bundle=encoded(CA.certificate), secret=secret)
+    (line,) = [text for text in lines(capsys, cluster) if SERVING in text]
+    assert line.startswith("fail  ")
+    assert words.lower() in line.lower()
+    assert "deploy/README.md" in line
+
+
+def test_a_missing_serving_certificate_is_seen_to(capsys):
+    (line,) = [text for text in lines(capsys, Cluster(secret=GONE)) if SERVING in text]
+    assert line.startswith("warn  ")
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({"public": GONE}, f"{PUBLIC} cannot be read: the API server answered 404"),
+        ({"public": {"data": None}}, f"{PUBLIC} has no kubeflow_trainer_version"),
+        ({"binding": GONE}, f"others may not read {PUBLIC}"),
+        ({"TrainingRuntime": {"items": [{"metadata": {"name": "a"}}]}}, "label trainer.kubefl"),
+    ],
+)
+def test_what_the_kubeflow_sdk_warns_of(capsys, answers, expected):
+    assert any(
+        line.startswith("warn") and expected in line for line in lines(capsys, Cluster(**answers))
+    )
+
+
+def foreign(name, *, limits=None, policy=None):
+    """A runtime of another framework, which our rules do not judge."""
+    container = {"name": "node", "image": "x", "resources": {"limits": limits}}
+    labels = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    pod = {
+        "spec": {"template": {"spec": {"containers": [container]}}},
+        "metadata": {"labels": labels},
+    }
+    return {
+        "metadata": {"name": name, "labels": {"trainer.kubeflow.org/framework": "torch"}},
+        "spec": {
+            "mlPolicy": policy,
+            "template": {"spec": {"replicatedJobs": [{"name": "node", "template": pod}]}},
+        },
+    }
+
+
+def test_runtimes_of_any_framework_that_the_sdk_cannot_read_will_fail(capsys):
+    items = [
+        foreign("good", policy={"torch": {}}, limits={"cpu": 1}),
+        foreign("odd", policy={"torch": {}}, limits={"memory": "1Gi"}),
+        foreign("none"),
+    ]
+    code, out = run(capsys, Cluster(ClusterTrainingRuntime={"items": items}))
+    assert code == 1
+    (line,) = [text for text in out.splitlines() if "fails to list runtimes" in text]
+    assert "ClusterTrainingRuntime odd, spec.template." in line
+    assert "resources.limits has only memory" in line
+    assert "ClusterTrainingRuntime none, spec.mlPolicy is missing" in line
+    assert "good" not in line
