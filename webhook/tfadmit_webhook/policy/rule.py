@@ -25,6 +25,9 @@ class Finding:
     fix: str
     """The line, or lines, that mend it."""
 
+    why: str = ""
+    """Why it matters here, where that is not the reason of the rule."""
+
     only_warn: bool = False
     """Whether this finding never refuses, whatever the level of its rule."""
 
@@ -84,9 +87,8 @@ class Violation:
     def sentence(self) -> str:
         """Where, what, why, and the line that fixes it."""
         where = raw.dotted(self.finding.path)
-        return (
-            f"{self.rule.id} {where} {self.finding.what}: {self.rule.why}; fix: {self.finding.fix}"
-        )
+        why = self.finding.why or self.rule.why
+        return f"{self.rule.id} {where} {self.finding.what}: {why}; fix: {self.finding.fix}"
 
     def within(self, length: int) -> str:
         """Give the sentence, without what matters least where it would be longer.

@@ -20,7 +20,8 @@ def check(case: Case) -> Iterator[Finding]:
     if policy is None:
         yield Finding(
             path=PATH,
-            what="is missing, so the Kubeflow SDK cannot list any runtime",
+            what="is missing",
+            why="the Kubeflow SDK then cannot list any runtime of the cluster",
             fix="`mlPolicy: {numNodes: 1}` under spec",
             only_warn=True,
         )

@@ -33,7 +33,8 @@ def check(case: Case) -> Iterator[Finding]:
         if job.name != "node":
             yield Finding(
                 path=(*job.path, "name"),
-                what=f"is {job.name!r}, and the Kubeflow SDK shows logs of 'node' only",
+                what=f"is {job.name!r}",
+                why="the Kubeflow SDK shows status and logs of 'node' only",
                 fix="`name: node`",
                 only_warn=True,
             )

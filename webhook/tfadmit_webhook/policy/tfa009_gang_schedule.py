@@ -30,7 +30,8 @@ def check(case: Case) -> Iterator[Finding]:
             scheduler = "volcano" if "volcano" in group else "the name of your scheduler"
             yield Finding(
                 path=(*job.template_path, "spec", "schedulerName"),
-                what="is missing, so the default scheduler ignores the PodGroup",
+                what="is missing",
+                why="the default scheduler ignores the PodGroup, and Trainer sets no other",
                 fix=f"`schedulerName: {scheduler}`",
                 only_warn=True,
             )

@@ -29,6 +29,7 @@ def check(case: Case) -> Iterator[Finding]:
             yield Finding(
                 path=(*job.template_path, "spec", "hostNetwork"),
                 what=f"shares port {port} of the host with {other.name!r}",
+                why="tasks with one port can only run on different nodes",
                 fix="another port in env TF_WORKER_PORT of one of them",
                 only_warn=True,
             )
