@@ -1,8 +1,8 @@
 """Applies a patch of the webhook to an object, as the API server does.
 
-Pure; the input is never changed. Only the operations that the webhook writes: `add` and `replace`
-(RFC 6902). Only what lies on the path of an operation is copied, so that ten thousand pods can
-share the rest.
+Pure; the input is never changed. Only the operations that the webhook writes: `add`, `replace` and
+`remove` (RFC 6902). Only what lies on the path of an operation is copied, so that ten thousand pods
+can share the rest.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,9 @@ def _key(parent: Any, step: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _set(parent: Any, step: str, operation: Operation) -> None:  # noqa: ANN401 - JSON
-    if operation["op"] == "replace":
+    if operation["op"] == "remove":
+        del parent[_key(parent, step)]
+    elif operation["op"] == "replace":
         parent[_key(parent, step)] = operation["value"]
     elif isinstance(parent, dict):
         parent[step] = operation["value"]

@@ -45,7 +45,11 @@ NO_NETWORK: Final = "none"
 ADDRESS_ANNOTATION: Final = "tfadmit.dev/address"
 # The cluster in compact form, stated instead of looked up. Users set it.
 CLUSTER_ANNOTATION: Final = "tfadmit.dev/cluster"
-# What was decided. The pod webhook writes it; people and the command line read it. Not for users.
+# How many tasks roles have, `ps=2,evaluator=0`. Users set it on a JobSet, through a TrainJob's
+# runtimePatches or a runtime's `template.metadata`; the JobSet webhook reads it.
+REPLICAS_ANNOTATION: Final = "tfadmit.dev/replicas"
+# What was decided. The webhooks write it to pods and JobSets; people and the command line read it.
+# Not for users.
 STATUS_ANNOTATION: Final = "tfadmit.dev/status"
 PREFIX: Final = "tfadmit.dev/"
 OWN_LABELS: Final = (ROLE_LABEL, NUM_WORKERS_LABEL)

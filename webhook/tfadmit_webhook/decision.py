@@ -24,6 +24,7 @@ class Reason(str, enum.Enum):
     SPEC_UNCHANGED = "spec-unchanged"
     CONFORMS = "conforms"
     UNJUDGED = "unjudged"  # what judging it takes could not be looked up
+    NOT_SHAPED = "not-shaped"  # a JobSet from before us; it cannot be changed any more
     # refused: the object, or what it refers to
     NO_CLUSTER = "no-cluster"  # nothing says which tasks there are
     JOBSET_MISSING = "jobset-missing"
@@ -35,17 +36,21 @@ class Reason(str, enum.Enum):
     CLUSTER_INVALID = "cluster-invalid"
     ANNOTATION_INVALID = "annotation-invalid"
     POLICY_VIOLATED = "policy-violated"
+    CANNOT_FOLLOW = "cannot-follow"  # roles whose number something else has fixed
     # refused for now
     LOOKUP_FAILED = "lookup-failed"
     # a fault of ours
     FAULT = "fault"
 
 
-class Operation(TypedDict):
-    """One operation of a JSON patch (RFC 6902)."""
-
-    op: Literal["add", "replace"]
+class _Place(TypedDict):
+    op: Literal["add", "replace", "remove"]
     path: str
+
+
+class Operation(_Place, total=False):
+    """One operation of a JSON patch (RFC 6902); only `remove` has no value."""
+
     value: Any
 
 

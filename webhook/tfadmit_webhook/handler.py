@@ -12,6 +12,7 @@ from tfadmit_trainer import contract
 from tfadmit_webhook import (
     decision,
     facts,
+    jobset,
     lookup,
     mutate,
     policy,
@@ -48,6 +49,25 @@ def mutate_pod(request: review.Request, context: lookup.Context) -> Decision:
     if isinstance(operations, Refusal):
         return decision.refuse(operations, warnings=warnings)
     return decision.patched(operations, warnings=warnings)
+
+
+def mutate_jobset(request: review.Request, context: lookup.Context) -> Decision:  # noqa: ARG001 - a Handler
+    """Give a JobSet the roles that its users asked for."""
+    if reason := _not_judged(request):
+        return decision.allow(reason)
+    if request.operation == "CREATE":
+        return _shaped(jobset.created(request.object))
+    wish = jobset.wish(request.object)
+    unchanged = raw.mapping(request.old.get("spec")) == raw.mapping(request.object.get("spec"))
+    if unchanged and wish == jobset.wish(request.old):
+        return decision.allow(Reason.SPEC_UNCHANGED)
+    if not jobset.is_shaped(request.old):
+        warning = (
+            f"annotation {contract.REPLICAS_ANNOTATION} has no effect: this JobSet was created "
+            "without it, and JobSet keeps the numbers that it was created with"
+        )
+        return decision.allow(Reason.NOT_SHAPED, warnings=[warning] if wish else [])
+    return _shaped(jobset.updated(request.object, request.old))
 
 
 def mutate_runtime(request: review.Request, context: lookup.Context) -> Decision:  # noqa: ARG001 - a Handler
@@ -102,10 +122,15 @@ def validate_trainjob(request: review.Request, context: lookup.Context) -> Decis
 
 HANDLERS: dict[str, Handler] = {
     "/mutate/pods": mutate_pod,
+    "/mutate/jobsets": mutate_jobset,
     "/mutate/runtimes": mutate_runtime,
     "/validate/runtimes": validate_runtime,
     "/validate/trainjobs": validate_trainjob,
 }
+
+
+def _shaped(found: Sequence[decision.Operation] | Refusal) -> Decision:
+    return decision.refuse(found) if isinstance(found, Refusal) else decision.patched(found)
 
 
 def _left_over(content: raw.JsonObject) -> list[str]:

@@ -1,4 +1,4 @@
-"""RFC 6902 operations that add to a raw object and touch nothing else in it.
+"""RFC 6902 operations that touch single places of a raw object and nothing else in it.
 
 Knows JSON and JSON pointers (RFC 6901), nothing of Kubernetes. Parents are created only where they
 are absent or null; existing maps and lists are never replaced. Where a value of another type stands
@@ -18,7 +18,7 @@ def pointer(path: raw.Path) -> str:
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
-def set_entries(document: object, path: raw.Path, entries: Mapping[str, str]) -> list[Operation]:
+def set_entries(document: object, path: raw.Path, entries: Mapping[str, Any]) -> list[Operation]:
     """Give the operations after which the map at `path` has these entries.
 
     Call it once per map: the operations of a second call would not know the parents that the
@@ -44,6 +44,14 @@ def prepend(document: object, path: raw.Path, items: Sequence[Any]) -> list[Oper
     if not isinstance(present, list):
         return []
     return [_operation("add", (*path, index), item) for index, item in enumerate(items)]
+
+
+def remove(path: raw.Path) -> Operation:
+    """Give the operation that takes away what is at `path`, which must be there.
+
+    It shifts the items after it: put the removals from one list last, the largest index first.
+    """
+    return {"op": "remove", "path": pointer(path)}
 
 
 def _create(document: object, path: raw.Path, value: object) -> list[Operation]:
