@@ -14,7 +14,14 @@ from tfadmit_client.check_line import README, Cluster, Line
 from tfadmit_webhook import raw
 
 CONFIGURATIONS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
-    ("Mutating", {"pods.tfadmit.dev": "Fail", "runtimes.tfadmit.dev": "Fail"}),
+    (
+        "Mutating",
+        {
+            "pods.tfadmit.dev": "Fail",
+            "jobsets.tfadmit.dev": "Fail",
+            "runtimes.tfadmit.dev": "Fail",
+        },
+    ),
     (
         "Validating",
         {"runtimes.validate.tfadmit.dev": "Fail", "trainjobs.validate.tfadmit.dev": "Ignore"},

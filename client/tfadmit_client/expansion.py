@@ -1,13 +1,14 @@
 """Which of the objects in files make pods, and by which steps of `expand`.
 
-Pure. Knows the kinds and how objects refer to each other; each step itself stands in `expand`.
+Pure. Knows the kinds and how objects refer to each other, and where tfadmit's own changes come in;
+each step itself stands in `expand`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tfadmit_client import apply, fault
-from tfadmit_client.expand import job, jobset, trainer, values
+from tfadmit_client.expand import job, jobset, shape, trainer, values
 from tfadmit_client.expand.remark import Remark
 from tfadmit_client.manifest import Manifest
 from tfadmit_webhook import facts, mutate, raw, workload
@@ -15,6 +16,9 @@ from tfadmit_webhook import facts, mutate, raw, workload
 _TRAINER, _JOBSET, _BATCH = "trainer.kubeflow.org", "jobset.x-k8s.io", "batch"
 _RUNTIMES = ((_TRAINER, "ClusterTrainingRuntime"), (_TRAINER, "TrainingRuntime"))
 _KINDS = ((_TRAINER, "TrainJob"), (_JOBSET, "JobSet"), (_BATCH, "Job"), ("", "Pod"))
+
+# As the namespaceSelector in deploy/base/webhooks.yaml has them.
+EXCLUDED = ("kube-system", "kube-node-lease", "tfadmit-system")
 
 Key = tuple[str, str, str]
 Runtimes = Mapping[Key, raw.JsonObject]
@@ -136,6 +140,12 @@ def _missing(item: Manifest, kind: str, name: str, *, namespace: str) -> str:
 
 def _with_jobset(found: Source, content: raw.JsonObject) -> Source:
     namespace = found.manifest.namespace
+    if namespace not in EXCLUDED:
+        shaped = shape.jobset(content)
+        found.remarks += shaped.remarks
+        if shaped.jobset is None:
+            return found
+        content = shaped.jobset
     found.jobset = jobset.defaulted(content, namespace=namespace)
     found.workload = workload.jobset(found.jobset)
     found.remarks += jobset.remarks(found.jobset)

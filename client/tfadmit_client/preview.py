@@ -14,8 +14,7 @@ from tfadmit_webhook import facts, handler, lookup, policy, ratchet, raw, review
 from tfadmit_webhook.decision import Decision, Operation, Reason, Refusal, allow
 from tfadmit_webhook.settings import Settings
 
-# As the namespaceSelector in deploy/base/webhooks.yaml has them.
-EXCLUDED = ("kube-system", "kube-node-lease", "tfadmit-system")
+EXCLUDED = expansion.EXCLUDED
 _TASKS = (Reason.MUTATED, Reason.COMPLETE)
 _NONE: Mapping[str, Mapping[str, str]] = {}
 _SECONDS = 10.0  # as the webhook configuration has it; nothing here waits

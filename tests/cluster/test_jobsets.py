@@ -1,4 +1,4 @@
-"""Roles by TrainJob on the real controllers: sizes, programs, policies, and no fight with Trainer."""
+"""Roles by TrainJob on the real controllers: sizes, programs, policies; no fight with Trainer."""
 
 import json
 import time
@@ -269,7 +269,7 @@ def unchanging(cluster, namespace):
 def reviews(tfadmit, namespace):
     """How often the webhook was asked about the JobSet."""
     lines = [line for line in tfadmit.log.read_text().splitlines() if namespace in line]
-    return sum("/mutate/jobsets" in line for line in lines)
+    return sum("mutate-jobsets" in line for line in lines)
 
 
 def change_trainjob(cluster, namespace, *, check=True, **spec):
@@ -314,7 +314,7 @@ def test_a_running_jobset_takes_labels_but_no_other_numbers(cluster, namespace):
 
 
 def test_a_jobset_from_before_tfadmit_keeps_its_numbers(cluster, namespace):
-    job = support.jobset(namespace, suspend=True)
+    job = support.jobset(namespace, builders.make_replicated_job(), suspend=True)
     job["metadata"]["annotations"] = {REPLICAS: "worker=5"}
     cluster.apply(job)
     labelled = "trainer.kubeflow.org/framework=tensorflow"

@@ -54,6 +54,7 @@ def test_the_labels_and_annotations_are_these():
         "NETWORK_ANNOTATION": "tfadmit.dev/network",
         "ADDRESS_ANNOTATION": "tfadmit.dev/address",
         "CLUSTER_ANNOTATION": "tfadmit.dev/cluster",
+        "REPLICAS_ANNOTATION": "tfadmit.dev/replicas",
         "STATUS_ANNOTATION": "tfadmit.dev/status",
         "NETWORKS_ANNOTATION": "k8s.v1.cni.cncf.io/networks",
         "JOBSET_NAME_LABEL": "jobset.sigs.k8s.io/jobset-name",

@@ -20,6 +20,13 @@ TRAINJOBS = {
     "operations": ["CREATE", "UPDATE"],
     "scope": "Namespaced",
 }
+JOBSETS = {
+    "apiGroups": ["jobset.x-k8s.io"],
+    "apiVersions": ["v1alpha2"],
+    "resources": ["jobsets"],
+    "operations": ["CREATE", "UPDATE"],
+    "scope": "Namespaced",
+}
 PODS = {
     "apiGroups": [""],
     "apiVersions": ["v1"],
@@ -29,6 +36,7 @@ PODS = {
 }
 HOOKS = [
     ("MutatingWebhookConfiguration", "pods.tfadmit.dev", "/mutate/pods", PODS),
+    ("MutatingWebhookConfiguration", "jobsets.tfadmit.dev", "/mutate/jobsets", JOBSETS),
     ("MutatingWebhookConfiguration", "runtimes.tfadmit.dev", "/mutate/runtimes", RUNTIMES),
     (
         "ValidatingWebhookConfiguration",

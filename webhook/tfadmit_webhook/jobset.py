@@ -95,37 +95,19 @@ def wish(content: raw.JsonObject) -> str:
 def _roles(content: raw.JsonObject) -> _Roles | Refusal:
     text = wish(content)
     jobs = jobset_view.jobs(content)
-    wanted = jobset_replicas.parse(text)
-    if isinstance(wanted, Refusal):
-        return wanted
-    sizes = jobset_replicas.sizes(jobset_view.tasks(jobs), wanted, text=text)
-    if isinstance(sizes, Refusal):
-        return sizes
-    roles = _Roles(text=text, jobs=jobs, sizes=sizes)
-    return _out_of_step(roles) or roles
-
-
-def _out_of_step(roles: _Roles) -> Refusal | None:
-    """Refuse sizes that the PodGroup of a gang would not have.
-
-    Trainer computes minMember from the runtime, before anybody sees the JobSet: the sum of
-    completions over all replicated jobs.
-    """
-    counted = sum(job.group.completions for job in roles.jobs)
-    coming = sum(job.group.size for job in roles.left)
-    changes = roles.left != roles.jobs
-    if not changes or coming == counted or not jobset_view.is_gang(roles.jobs):
-        return None
-    return Refusal(
-        reason=Reason.CANNOT_FOLLOW,
-        message=(
-            f"annotation {contract.REPLICAS_ANNOTATION} is {roles.text!r} and makes {coming} pods, "
-            f"but Trainer has made a PodGroup of {counted} from the runtime, and a gang starts "
-            "with exactly as many: state the numbers as `parallelism` of the runtime's replicated "
-            "jobs (a TrainingRuntime of your namespace) and remove the annotation, or use a "
-            "runtime without podGroupPolicy; Kueue counts the JobSet itself and needs none"
-        ),
+    sizes = jobset_replicas.sizes(jobset_view.tasks(jobs), text)
+    if isinstance(sizes, jobset_replicas.Fault):
+        return _refuse(sizes)
+    fault = (
+        jobset_replicas.gang_fault(jobs, sizes, text=text) if jobset_view.is_gang(jobs) else None
     )
+    return _refuse(fault) if fault else _Roles(text=text, jobs=jobs, sizes=sizes)
+
+
+def _refuse(fault: jobset_replicas.Fault) -> Refusal:
+    reason = Reason.CANNOT_FOLLOW if fault.is_fixed else Reason.ANNOTATION_INVALID
+    text = f"annotation {contract.REPLICAS_ANNOTATION} {fault.what}; fix: {fault.fix}"
+    return Refusal(reason=reason, message=text)
 
 
 def _sized(content: raw.JsonObject, roles: _Roles) -> list[Operation]:

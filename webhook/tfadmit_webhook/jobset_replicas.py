@@ -1,23 +1,18 @@
 """The annotation `tfadmit.dev/replicas`: its text, and the sizes of replicated jobs that follow.
 
-Pure. `ps=2,evaluator=0` states tasks by role; 0 takes the role away. What cannot be done is refused
-with the way out. The same for a JobSet and for a TrainJob that is judged before it has one.
+Pure. `ps=2,evaluator=0` states tasks by role; 0 takes the role away. What cannot be done comes back
+as a fault with the way out. The same for a JobSet, and for a TrainJob before there is one.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfadmit_trainer import contract, pattern
 from tfadmit_webhook import runtime
-from tfadmit_webhook.decision import Reason, Refusal
 
 _SINGLE: tuple[contract.Role, ...] = ("chief", "evaluator")
-_ALIASES: Mapping[str, contract.Role] = {
-    **{role: role for role in contract.ROLES},
-    "master": "chief",
-}
-_EXAMPLE = f'{contract.REPLICAS_ANNOTATION}: "ps=2,evaluator=0"'
+_ROLES: Mapping[str, contract.Role] = {**{role: role for role in contract.ROLES}, "master": "chief"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,46 +28,44 @@ class Size:
         return self.replicas * self.completions
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Why the annotation's text cannot be followed."""
+
+    why: str
+    fix: str
+    text: str = ""
+    is_fixed: bool = False
+    """Whether the text is fine by itself, and something else has fixed the number."""
+
+    @property
+    def what(self) -> str:
+        """The end of a sentence that begins with where the text stands."""
+        shown = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
+        return f"is {shown!r}: {self.why}"
+
+
 Wanted = Mapping[contract.Role, int]
 Sizes = Mapping[str, Size]
 
 
-def parse(text: str) -> Wanted | Refusal:
-    """Read the annotation's text; nothing in it says nothing."""
-    wanted: dict[contract.Role, int] = {}
-    for word in (part.strip() for part in text.split(",") if text.strip()):
-        name, equals, number = (piece.strip() for piece in word.partition("="))
-        role = _ALIASES.get(name)
-        if not equals or not name:
-            return _refuse(text, f"{word!r} is not role=number; write {_EXAMPLE}")
-        if role is None:
-            return _refuse(text, f"there is no role {name!r}; use {', '.join(contract.ROLES)}")
-        if role in wanted:
-            return _refuse(text, f"it states {role} twice; state it once")
-        count = _count(number)
-        if count is None:
-            what = f"{number!r} is no number of tasks from 0 to {pattern.MAX_TASKS:,}"
-            return _refuse(text, f"{what}; write {role}=1")
-        if role in _SINGLE and count > 1:
-            return _refuse(text, f"TensorFlow allows one {role}; write {role}=1")
-        wanted[role] = count
-    return wanted
-
-
-def sizes(jobs: Sequence[runtime.Job], wanted: Wanted, *, text: str) -> Sizes | Refusal:
+def sizes(jobs: Sequence[runtime.Job], text: str) -> Sizes | Fault:
     """Give the size of each replicated job of a stated role, by name.
 
     `jobs` are those whose pods are tasks. The size of Trainer's own step is never changed: it is
     `numNodes`.
     """
+    wanted = _parse(text)
     found: dict[str, Size] = {}
+    if isinstance(wanted, Fault):
+        return dataclasses.replace(wanted, text=text)
     for role, count in wanted.items():
-        own = [job for job in jobs if job.group.role == role]
-        sized = _role(own, role, count, known=sorted({job.group.role for job in jobs}), text=text)
-        if isinstance(sized, Refusal):
-            return sized
+        sized = _role(jobs, role, count)
+        if isinstance(sized, Fault):
+            return dataclasses.replace(sized, text=text)
         found |= sized
-    return _checked(jobs, found, text=text) if found else found
+    fault = _cluster_fault(resized(jobs, found)) if found else None
+    return dataclasses.replace(fault, text=text) if fault else found
 
 
 def resized(jobs: Sequence[runtime.Job], found: Sizes) -> tuple[runtime.Job, ...]:
@@ -84,78 +77,57 @@ def resized(jobs: Sequence[runtime.Job], found: Sizes) -> tuple[runtime.Job, ...
     )
 
 
-def _with_size(job: runtime.Job, size: Size) -> runtime.Job:
-    group = dataclasses.replace(job.group, replicas=size.replicas, completions=size.completions)
-    return dataclasses.replace(job, group=group)
-
-
-def _role(
-    own: Sequence[runtime.Job], role: contract.Role, count: int, *, known: Iterable[str], text: str
-) -> Sizes | Refusal:
-    present = sum(job.group.size for job in own)
-    if count == present:
-        return {job.name: present_size(job) for job in own}
-    if not own:
-        have = ", ".join(known) or "none"
-        return _refuse(
-            text,
-            f"no replicated job has the role {role} (there are: {have}); leave {role} out, or use "
-            "a runtime that has such a job",
-        )
-    if any(job.step == runtime.TRAINER_STEP for job in own):
-        return _refuse(
-            text,
-            f"the role {role} has {present} tasks by numNodes, not {count}: set "
-            f"spec.trainer.numNodes of the TrainJob, and leave {role} out here",
-        )
-    if count == 0:
-        return {job.name: Size(replicas=0, completions=0) for job in own}
-    return _resized(own, role, count, text=text)
-
-
-def _resized(
-    own: Sequence[runtime.Job], role: contract.Role, count: int, *, text: str
-) -> Sizes | Refusal:
-    """Keep the form: one Job gets more completions, many Jobs become more Jobs."""
-    if len(own) > 1:
-        names = ", ".join(job.name for job in own)
-        return _refuse(
-            text,
-            f"the role {role} has several replicated jobs ({names}), and nothing says which of "
-            f"them gets how many of {count} tasks; state their parallelism in the runtime",
-        )
-    (job,) = own
-    if job.group.replicas <= 1:
-        return {job.name: Size(replicas=1, completions=count)}
-    each = job.group.completions or 1
-    if count % each:
-        return _refuse(
-            text,
-            f"the Jobs of {job.name!r} have {each} tasks each, and {count} is no multiple of it; "
-            f"write {role}={count + each - count % each}",
-        )
-    return {job.name: Size(replicas=count // each, completions=each)}
-
-
-def _checked(jobs: Sequence[runtime.Job], found: Sizes, *, text: str) -> Sizes | Refusal:
-    """Refuse what leaves a cluster that nobody trains in, or one that is too big."""
-    totals = dict.fromkeys(contract.ROLES, 0)
-    for job in jobs:
-        size = found.get(job.name, present_size(job))
-        totals[job.group.role] += size.total
-    if not totals["worker"] and not totals["chief"]:
-        return _refuse(text, "nobody would be left who trains; keep a worker or the chief")
-    if sum(totals.values()) > pattern.MAX_TASKS:
-        return _refuse(
-            text,
-            f"{sum(totals.values()):,} tasks are more than {pattern.MAX_TASKS:,}; ask for less",
-        )
-    return found
-
-
 def present_size(job: runtime.Job) -> Size:
     """Give the size that a replicated job has."""
     return Size(replicas=job.group.replicas, completions=job.group.completions)
+
+
+def gang_fault(jobs: Sequence[runtime.Job], found: Sizes, *, text: str) -> Fault | None:
+    """Say why the jobs of a gang, initializers included, cannot have these sizes.
+
+    Trainer computes the minMember of its PodGroup from the runtime, before anybody sees the JobSet:
+    the sum of completions, whatever the replicas.
+    """
+    left = resized(jobs, found)
+    counted = sum(job.group.completions for job in jobs)
+    coming = sum(job.group.size for job in left)
+    if coming == counted or left == tuple(jobs):
+        return None
+    return Fault(
+        text=text,
+        is_fixed=True,
+        why=(
+            f"it makes {coming} pods, but Trainer makes a PodGroup of {counted} from the runtime, "
+            "and a gang starts with exactly as many"
+        ),
+        fix=(
+            "state the numbers as `parallelism` of the runtime's replicated jobs (in a "
+            "TrainingRuntime of your namespace) and remove the annotation, or use a runtime "
+            "without podGroupPolicy, with Kueue for example, which counts the JobSet itself"
+        ),
+    )
+
+
+def _parse(text: str) -> Wanted | Fault:
+    wanted: dict[contract.Role, int] = {}
+    for word in (part.strip() for part in text.split(",") if text.strip()):
+        name, _, number = (piece.strip() for piece in word.partition("="))
+        role, count = _ROLES.get(name), _count(number)
+        if not name or not number:
+            return Fault(why=f"{word!r} is not role=number", fix='"ps=2,evaluator=0", for example')
+        if role is None:
+            return Fault(
+                why=f"there is no role {name!r}", fix=f"one of {', '.join(contract.ROLES)}"
+            )
+        if count is None:
+            why = f"{number!r} is no number of tasks from 0 to {pattern.MAX_TASKS:,}"
+            return Fault(why=why, fix=f"{role}=1, for example")
+        if role in wanted:
+            return Fault(why=f"it states {role} twice", fix=f"state {role} once")
+        if role in _SINGLE and count > 1:
+            return Fault(why=f"TensorFlow allows one {role}", fix=f"{role}=1")
+        wanted[role] = count
+    return wanted
 
 
 def _count(word: str) -> int | None:
@@ -165,9 +137,60 @@ def _count(word: str) -> int | None:
     return int(word) if int(word) <= pattern.MAX_TASKS else None
 
 
-def _refuse(text: str, why: str) -> Refusal:
-    shown = text if len(text) <= 80 else f"{text[:77]}..."
-    return Refusal(
-        reason=Reason.ANNOTATION_INVALID,
-        message=f"annotation {contract.REPLICAS_ANNOTATION} is {shown!r}: {why}",
-    )
+def _role(jobs: Sequence[runtime.Job], role: contract.Role, count: int) -> Sizes | Fault:
+    own = [job for job in jobs if job.group.role == role]
+    present = sum(job.group.size for job in own)
+    if count == present:
+        return {job.name: present_size(job) for job in own}
+    if not own:
+        known = ", ".join(dict.fromkeys(job.group.role for job in jobs)) or "none"
+        return Fault(
+            why=f"no replicated job has the role {role} (there are: {known})",
+            fix=f"leave {role} out, or use a runtime with such a job",
+        )
+    if any(job.step == runtime.TRAINER_STEP for job in own):
+        return Fault(
+            why=f"the role {role} has {present} tasks by numNodes, not {count}",
+            fix=f"set spec.trainer.numNodes of the TrainJob, and leave {role} out here",
+        )
+    if count == 0:
+        return {job.name: Size(replicas=0, completions=0) for job in own}
+    return _resized(own, role, count)
+
+
+def _resized(own: Sequence[runtime.Job], role: contract.Role, count: int) -> Sizes | Fault:
+    """Keep the form: one Job gets more completions, many Jobs become more Jobs."""
+    if len(own) > 1:
+        names = ", ".join(job.name for job in own)
+        return Fault(
+            why=(
+                f"the role {role} has several replicated jobs ({names}), and nothing says which of "
+                f"them gets how many of {count} tasks"
+            ),
+            fix="state their parallelism in the runtime",
+        )
+    (job,) = own
+    if job.group.replicas <= 1:
+        return {job.name: Size(replicas=1, completions=count)}
+    each = job.group.completions or 1
+    if count % each:
+        return Fault(
+            why=f"the Jobs of {job.name!r} have {each} tasks each; {count} is no multiple of it",
+            fix=f"{role}={count + each - count % each}, for example",
+        )
+    return {job.name: Size(replicas=count // each, completions=each)}
+
+
+def _cluster_fault(left: Sequence[runtime.Job]) -> Fault | None:
+    """Find a cluster that nobody trains in, or one that is too big."""
+    if not any(job.group.size for job in left if job.group.role in ("worker", "chief")):
+        return Fault(why="nobody would be left who trains", fix="keep a worker or the chief")
+    if (total := sum(job.group.size for job in left)) > pattern.MAX_TASKS:
+        why = f"{total:,} tasks are more than {pattern.MAX_TASKS:,}"
+        return Fault(why=why, fix="ask for fewer")
+    return None
+
+
+def _with_size(job: runtime.Job, size: Size) -> runtime.Job:
+    group = dataclasses.replace(job.group, replicas=size.replicas, completions=size.completions)
+    return dataclasses.replace(job, group=group)

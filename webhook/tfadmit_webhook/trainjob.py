@@ -5,13 +5,17 @@ Pure views of the raw objects, null-safe. Follows Kubeflow Trainer 2.3
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfadmit_webhook import facts, raw, runtime
+from tfadmit_trainer import contract
+from tfadmit_webhook import facts, jobset_replicas, raw, runtime
 
+Fault = jobset_replicas.Fault
 NODES_PATH: raw.Path = ("spec", "trainer", "numNodes")
 REFERENCE_PATH: raw.Path = ("spec", "runtimeRef")
+_TEMPLATE_ANNOTATIONS: raw.Path = ("spec", "template", "metadata", "annotations")
+PATCH_ANNOTATIONS: raw.Path = ("trainingRuntimeSpec", "template", "metadata", "annotations")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +99,38 @@ def patches(content: raw.JsonObject) -> Iterator[Patch]:
 
 
 def jobs(content: raw.JsonObject, on: raw.JsonObject) -> tuple[runtime.Job, ...]:
+    """Give the replicated jobs with the pods that come: Trainer's numbers, and then the roles'."""
+    found = trainers_jobs(content, on)
+    sizes = roles(found, replicas(content, on)[0])
+    return found if isinstance(sizes, Fault) else jobset_replicas.resized(found, sizes)
+
+
+def roles(found: Sequence[runtime.Job], text: str) -> jobset_replicas.Sizes | Fault:
+    """Give the sizes that the annotation's text makes of Trainer's jobs."""
+    return jobset_replicas.sizes([job for job in found if job.is_task], text)
+
+
+def replicas(content: raw.JsonObject, on: raw.JsonObject) -> tuple[str, raw.Path]:
+    """Give the annotation that the JobSet will have, and where in the TrainJob it stands.
+
+    Trainer puts the annotations of the runtime's template on the JobSet, then those of each patch.
+    What stands in the runtime is found at the reference to it.
+    """
+    name = contract.REPLICAS_ANNOTATION
+    text = raw.strings(raw.at(on, _TEMPLATE_ANNOTATIONS)).get(name, "")
+    path = REFERENCE_PATH
+    # Trainer 2.1 and older has these annotations in place of patches.
+    places: list[raw.Path] = [("spec", "annotations")]
+    count = len(raw.sequence(raw.at(content, ("spec", "runtimePatches"))))
+    places += [("spec", "runtimePatches", at, *PATCH_ANNOTATIONS) for at in range(count)]
+    for place in places:
+        stated = raw.strings(raw.at(content, place))
+        if name in stated:
+            text, path = stated[name], (*place, name)
+    return text, path
+
+
+def trainers_jobs(content: raw.JsonObject, on: raw.JsonObject) -> tuple[runtime.Job, ...]:
     """Give the replicated jobs of the runtime with the pods that Trainer gives them."""
     found = runtime.jobs(on)
     first = next((job for job in found if job.step == runtime.TRAINER_STEP), None)

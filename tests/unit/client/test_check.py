@@ -16,7 +16,11 @@ GOOD = "CA good for 365 days"
 GONE = listing.StatusError(404, "not found")
 FORBIDDEN = listing.StatusError(403, "forbidden")
 HOOKS = {
-    "mutatingwebhookconfigurations": {"pods.tfadmit.dev": "Fail", "runtimes.tfadmit.dev": "Fail"},
+    "mutatingwebhookconfigurations": {
+        "pods.tfadmit.dev": "Fail",
+        "jobsets.tfadmit.dev": "Fail",
+        "runtimes.tfadmit.dev": "Fail",
+    },
     "validatingwebhookconfigurations": {
         "runtimes.validate.tfadmit.dev": "Fail",
         "trainjobs.validate.tfadmit.dev": "Ignore",
@@ -127,6 +131,7 @@ def test_a_cluster_in_order(capsys):
             f"ok    trainer.kubeflow.org/v1alpha1 serves {TRAINER}",
             "ok    jobset.x-k8s.io/v1alpha2 serves JobSet",
             "ok    webhook pods.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
+            "ok    webhook jobsets.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
             "ok    webhook runtimes.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
             "ok    webhook runtimes.validate.tfadmit.dev: failurePolicy Fail, CA good for 365 days",
             f"ok    webhook trainjobs.validate.tfadmit.dev: failurePolicy Ignore, {GOOD}",

@@ -1,0 +1,54 @@
+"""TFA025: the numbers that a TrainJob asks of its roles can be had.
+
+The annotation `tfadmit.dev/replicas` of the JobSet sizes the roles that `numNodes` does not. The
+webhook refuses the JobSet when it cannot follow; the TrainJob was accepted then: it stays, nothing
+starts, and only an event says why. Under a podGroupPolicy the number of pods is Trainer's: it
+makes the PodGroup from the runtime. Annotations of the TrainJob itself reach no JobSet.
+"""
+
+from collections.abc import Iterator
+
+from tfadmit_trainer import contract
+from tfadmit_webhook import jobset_replicas, raw, trainjob
+from tfadmit_webhook.policy.rule import Case, Finding, Rule
+
+_OWN_PATH: raw.Path = ("metadata", "annotations", contract.REPLICAS_ANNOTATION)
+_GANG_PATH: raw.Path = ("spec", "podGroupPolicy")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Find numbers that no JobSet can be given, and numbers that reach none."""
+    if raw.at(case.content, _OWN_PATH) is not None:
+        yield Finding(
+            path=_OWN_PATH,
+            what="has no effect: Trainer copies no annotation of a TrainJob",
+            fix=f"write it in spec.runtimePatches[0].{raw.dotted(trainjob.PATCH_ANNOTATIONS)}",
+            only_warn=True,
+        )
+    if case.on is None:
+        return
+    text, path = trainjob.replicas(case.content, case.on)
+    found = trainjob.trainers_jobs(case.content, case.on)
+    sizes = trainjob.roles(found, text)
+    fault = sizes if isinstance(sizes, trainjob.Fault) else None
+    if not isinstance(sizes, trainjob.Fault) and _is_gang(case.on):
+        fault = jobset_replicas.gang_fault(found, sizes, text=text)
+    if fault:
+        where = "names a runtime whose annotation " if path == trainjob.REFERENCE_PATH else ""
+        name = f"{contract.REPLICAS_ANNOTATION} " if where else ""
+        yield Finding(path=path, what=f"{where}{name}{fault.what}", fix=fault.fix)
+
+
+def _is_gang(on: raw.JsonObject) -> bool:
+    policy = raw.mapping(raw.at(on, _GANG_PATH))
+    return any(value is not None for value in policy.values())
+
+
+RULE = Rule(
+    id="TFA025",
+    name="replicas",
+    subjects=frozenset({"trainjob"}),
+    level="deny",
+    why="the JobSet would be refused, and nothing would start",
+    check=check,
+)
