@@ -9,7 +9,7 @@ from tfadmit_webhook.settings import Settings
 pytestmark = pytest.mark.usefixtures("tfadmit")
 CASES = (
     *(f"tests/golden/preview/{case}/input.yaml" for case in ("trainjob", "infiniband", "roles")),
-    *(f"tests/golden/preview/{case}/input.yaml" for case in ("patched", "everything")),
+    *(f"tests/golden/preview/{case}/input.yaml" for case in ("patched", "everything", "replicas")),
     "deploy/examples/jobset-roles.yaml",
     "deploy/examples/job-indexed.yaml",
 )

@@ -263,3 +263,129 @@ def test_no_value_of_the_wrong_type_makes_the_judging_of_a_trainjob_fail(new, ol
             "/validate/trainjobs", new, given=given_context, operation=operation, old=earlier
         )
         review.render(decision, uid="u")
+
+
+# --- JobSets ------------------------------------------------------------------------------------
+
+STEP = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+COUNTS = st.sampled_from([None, 0, 1, 2, 7, "1"])
+wishes = st.lists(
+    st.builds(
+        "{}={}".format,
+        st.sampled_from(["chief", "worker", "ps", "evaluator", "master", "boss"]),
+        st.integers(-1, 4),
+    ),
+    max_size=3,
+).map(",".join)
+
+
+@st.composite
+def replicated_jobs(draw, name):
+    """A job of any form; its container may be a placeholder."""
+    job = builders.make_replicated_job(
+        name,
+        replicas=draw(st.sampled_from([None, 1, 2])),
+        completions=draw(COUNTS),
+        labels=draw(st.sampled_from([builders.LABEL, {}, None])),
+        containers=draw(container_lists()),
+    )
+    if draw(st.booleans()):
+        job["dependsOn"] = draw(nullable(st.just([{"name": "chief"}, {"name": "ps"}])))
+    if name == "node" or draw(st.integers(0, 9)) == 0:
+        job["template"]["metadata"] = draw(nullable(st.just(STEP)))
+    if name == "node" and draw(st.booleans()):
+        for item in job["template"]["spec"]["template"]["spec"]["containers"]:
+            if item:
+                item |= {"image": "mine:1", "command": ["c"]}
+    return {**draw(unknown_fields), **job}
+
+
+@st.composite
+def jobsets(draw):
+    names = st.sampled_from(["chief", "node", "ps", "evaluator", "helper"])
+    chosen = draw(st.lists(names, min_size=1, max_size=5, unique=True))
+    content = builders.make_jobset(*(draw(replicated_jobs(name)) for name in chosen))
+    content["metadata"]["labels"] = builders.LABEL
+    content["metadata"]["annotations"] = draw(
+        nullable(st.builds(lambda text: {"tfadmit.dev/replicas": text}, wishes))
+    )
+    targets = draw(nullable(st.lists(names, max_size=3)))
+    if draw(st.booleans()):
+        content["spec"]["successPolicy"] = {"operator": "All", "targetReplicatedJobs": targets}
+    if draw(st.booleans()):
+        rules = [{"name": "a", "targetReplicatedJobs": targets}, {"name": "b"}, None]
+        content["spec"]["failurePolicy"] = {
+            "maxRestarts": 1,
+            "rules": draw(nullable(st.just(rules))),
+        }
+    return {**draw(unknown_fields), **content}
+
+
+def shape(content, **request):
+    decision = admission.decide("/mutate/jobsets", content, **request)
+    review.render(decision, uid="u")
+    return admission.apply(content, decision), decision
+
+
+def names_in(spec):
+    """The replicated jobs that something in a spec names."""
+    policies = [spec.get("successPolicy"), *((spec.get("failurePolicy") or {}).get("rules") or [])]
+    for policy in policies:
+        yield from (policy or {}).get("targetReplicatedJobs") or []
+    for job in spec["replicatedJobs"]:
+        yield from (item["name"] for item in job.get("dependsOn") or [])
+
+
+@given(jobsets())
+def test_any_jobset_is_shaped_once_and_an_apply_of_the_same_changes_nothing(content):
+    once, decision = shape(content)
+    if not decision.allowed:
+        assert once == content
+        assert decision.message
+        return
+
+    # a second round changes nothing
+    again, second = shape(once)
+    assert (again, list(second.patch)) == (once, [])
+
+    # nothing that is left names what was taken away
+    before = {job["name"] for job in content["spec"]["replicatedJobs"]}
+    gone = before - {job["name"] for job in once["spec"]["replicatedJobs"]}
+    assert gone.isdisjoint(names_in(once["spec"]))
+
+    # the user's own fields survive in every job that is left
+    for job in once["spec"]["replicatedJobs"]:
+        (given_job,) = [
+            one for one in content["spec"]["replicatedJobs"] if one["name"] == job["name"]
+        ]
+        for one, other in zip(containers_of(given_job), containers_of(job), strict=True):
+            kept = {key: value for key, value in (one or {}).items() if value}
+            assert survives(kept, other or {})
+        assert {key for key in given_job if key.startswith("x")} <= set(job)
+
+    # what a controller applies again, with its own numbers, comes out as it was created
+    if (once["metadata"].get("annotations") or {}).get("tfadmit.dev/status"):
+        live = copy.deepcopy(once)
+        resent = copy.deepcopy(once)
+        sizes = {job["name"]: job for job in content["spec"]["replicatedJobs"]}
+        for job in resent["spec"]["replicatedJobs"]:
+            job["replicas"] = sizes[job["name"]].get("replicas")
+            for key in ("completions", "parallelism"):
+                job["template"]["spec"][key] = sizes[job["name"]]["template"]["spec"].get(key)
+        after, third = shape(resent, operation="UPDATE", old=live)
+        assert third.allowed, third.message
+        assert totals(after) == totals(live)
+
+
+def containers_of(job):
+    return job["template"]["spec"]["template"]["spec"]["containers"]
+
+
+def totals(content):
+    return [(group.name, group.size) for group in admission.views([content])[0].groups]
+
+
+@given(damaged(jobsets()), damaged(jobsets()))
+def test_no_value_of_the_wrong_type_makes_the_shaping_of_a_jobset_fail(new, old):
+    for operation, earlier in (("CREATE", None), ("UPDATE", old)):
+        shape(new, operation=operation, old=earlier)
