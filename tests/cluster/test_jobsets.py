@@ -318,7 +318,9 @@ def test_a_jobset_from_before_tfadmit_keeps_its_numbers(cluster, namespace):
     job["metadata"]["annotations"] = {REPLICAS: "worker=5"}
     cluster.apply(job)
     labelled = "trainer.kubeflow.org/framework=tensorflow"
-    result = cluster.kubectl("label", "jobset", "mnist", "-n", namespace, labelled)
+    cluster.kubectl("label", "jobset", "mnist", "-n", namespace, labelled)
+    wish = f"{REPLICAS}=worker=6"
+    result = cluster.kubectl("annotate", "jobset", "mnist", "-n", namespace, "--overwrite", wish)
     assert "has no effect: this JobSet was created without it" in result.stderr
     assert counts(jobset(cluster, namespace)) == {"node": 3}
 
@@ -427,21 +429,70 @@ def test_a_pod_group_has_as_many_members_as_pods_come(cluster, namespace, gang, 
 
 
 def test_another_number_than_the_pod_groups_is_refused_with_the_way_out(cluster, namespace, gang):
-    policy, _ = gang
+    policy, size = gang
     cluster.apply(gang_runtime(namespace, policy, servers=2))
-    cluster.apply(trainjob(namespace, "ps=4"))
-    message = trouble(cluster, namespace)
-    assert "makes 8 pods, but Trainer has made a PodGroup of 6 from the runtime" in message
-    assert "or use a runtime without podGroupPolicy" in message
-    assert cluster.list("Pod", namespace) == []
-    # the way out: the number in the runtime
-    cluster.delete("TrainJob", "mnist", namespace)
-    cluster.apply(
-        {**gang_runtime(namespace, policy, servers=4)}
-        | {"metadata": {**gang_runtime(namespace, policy, servers=4)["metadata"], "name": "four"}}
-    )
+    result = support.applied(cluster, trainjob(namespace, "ps=4"))
+    assert "TFA025 spec.runtimePatches[0]" in result.stderr
+    assert "it makes 8 pods, but Trainer makes a PodGroup of 6 from the runtime" in result.stderr
+    assert "or use a runtime without podGroupPolicy" in result.stderr
+    # the way out: the number in a runtime
+    other = gang_runtime(namespace, policy, servers=4)
+    other["metadata"]["name"] = "four"
     job = trainjob(namespace)
-    job["metadata"]["name"] = "four"
     job["spec"]["runtimeRef"]["name"] = "four"
-    cluster.apply(job)
+    cluster.apply([other, job])
     support.pods(cluster, namespace, count=8)
+    assert size(namespace) == 8
+
+
+@pytest.mark.parametrize("mark", ["scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name"])
+def test_a_trainjob_that_nobody_judged_is_stopped_at_its_jobset(cluster, namespace, mark):
+    """TrainJobs pass while the webhook is down; their JobSets do not."""
+    job = builders.make_replicated_job("worker", labels=builders.LABEL | {mark: "mnist"})
+    job["template"]["spec"]["template"]["metadata"]["annotations"] = {mark: "mnist"}
+    content = plain(namespace, job, **{REPLICAS: "worker=5"})
+    assert "it makes 5 pods, but Trainer makes a PodGroup of 3" in support.refusal(cluster, content)
+
+
+# --- at kubectl apply ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("replicas", "sentence"),
+    [
+        ("worker=5", "the role worker has 3 tasks by numNodes, not 5"),
+        ("chief=2", "TensorFlow allows one chief"),
+        ("boss=1", "there is no role 'boss'"),
+    ],
+)
+def test_a_trainjob_is_refused_before_it_is_stored(cluster, namespace, replicas, sentence):
+    cluster.apply(roles_runtime(namespace))
+    result = support.applied(cluster, trainjob(namespace, replicas))
+    assert result.returncode == 1
+    assert "TFA025 spec.runtimePatches[0]" in result.stderr
+    assert sentence in result.stderr
+    assert cluster.list("TrainJob", namespace) == []
+
+
+def test_names_are_measured_with_the_numbers_that_come(cluster, namespace):
+    cluster.apply(roles_runtime(namespace))
+    # Of 63 characters -evaluator-0-0-abcde takes 20, -chief-0-0-abcde 16, -ps-0-99989-abcde 17.
+    job = trainjob(namespace)
+    job["metadata"]["name"] = "m" * 47
+    assert "TFA014" in support.applied(cluster, job, dry_run=True).stderr
+    job["spec"]["runtimePatches"] = [patch("evaluator=0")]
+    assert support.applied(cluster, job, dry_run=True).returncode == 0
+    job["spec"]["runtimePatches"] = [patch("evaluator=0,ps=99990")]
+    assert "TFA014" in support.applied(cluster, job, dry_run=True).stderr
+
+
+def test_an_annotation_of_the_trainjob_itself_is_warned_of(cluster, namespace):
+    cluster.apply(roles_runtime(namespace))
+    job = trainjob(namespace)
+    job["metadata"]["annotations"] = {REPLICAS: "ps=4"}
+    result = support.applied(cluster, job)
+    assert result.returncode == 0
+    assert (
+        "Warning: TFA025 metadata.annotations[tfadmit.dev/replicas] has no effect" in result.stderr
+    )
+    assert counts(jobset(cluster, namespace))["ps"] == 1

@@ -58,7 +58,8 @@ def applicable(item, namespace):
     item["spec"].pop("podGroupPolicy", None)  # no gang scheduler here
     item["spec"].pop("suspend", None)
     for patch in item["spec"].get("runtimePatches", []):
-        for job in patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]:
+        spec = patch["trainingRuntimeSpec"]["template"].get("spec", {})
+        for job in spec.get("replicatedJobs", []):
             pod = job["template"]["spec"]["template"].get("spec", {})
             for container in pod.get("containers", []):
                 container.pop("imagePullPolicy", None)  # no field of a patch
