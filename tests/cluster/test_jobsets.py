@@ -80,7 +80,7 @@ def counts(jobset):
 
 
 def by_role(pods):
-    found = {}
+    found: dict[str, list[support.Json]] = {}
     for pod in pods:
         found.setdefault(support.env(pod)["TF_TASK_TYPE"], []).append(pod)
     return found

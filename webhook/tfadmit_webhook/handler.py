@@ -165,7 +165,9 @@ def _warnings(view: workload.Pod) -> list[str]:
         ("label", view.labels, contract.OWN_LABELS),
     ):
         for word in sorted(names):
-            if word.startswith(contract.PREFIX) and word not in known:
+            if word == contract.REPLICAS_ANNOTATION:
+                warnings.append(f"{kind} {word} has no effect on a pod: it belongs on the JobSet")
+            elif word.startswith(contract.PREFIX) and word not in known:
                 near = difflib.get_close_matches(word, known, n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 warnings.append(f"{kind} {word} means nothing to tfadmit{hint}")

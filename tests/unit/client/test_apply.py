@@ -30,6 +30,8 @@ DOCUMENT = {"a": {"b/c": [1, {"x": 1}, 3], "~t": {}}, "l": []}
             {"op": "add", "path": "/n/m/o", "value": 1},
         ],
         [{"op": "add", "path": "/a/b~1c/1/x", "value": 2}],
+        [{"op": "remove", "path": "/a/b~1c/2"}, {"op": "remove", "path": "/a/b~1c/0"}],
+        [{"op": "remove", "path": "/a/b~1c/1/x"}, {"op": "remove", "path": "/a/~0t"}],
         [],
     ],
 )
@@ -64,3 +66,9 @@ def test_what_no_operation_touches_is_shared():
 def test_an_operation_that_leads_nowhere_is_a_fault(path, words):
     with pytest.raises(apply.MismatchError, match=words):
         apply.apply(DOCUMENT, [add(path, 1)])
+
+
+@pytest.mark.parametrize("path", ["/nope", "/l/0", "/a/b~1c/3"])
+def test_what_is_not_there_cannot_be_removed(path):
+    with pytest.raises(apply.MismatchError, match="there is no"):
+        apply.apply(DOCUMENT, [{"op": "remove", "path": path}])

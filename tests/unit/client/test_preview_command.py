@@ -315,3 +315,38 @@ def test_a_trainjob_in_a_namespace_that_webhooks_leave_out_is_not_judged(run):
     trainjob["metadata"]["namespace"] = "kube-system"
     _, out, _ = run(trainjob, builders.make_runtime())
     assert "TFA0" not in out
+
+
+# --- the numbers of roles -------------------------------------------------------------------------
+
+
+def roles(text, **metadata):
+    jobs = [builders.make_replicated_job(name, completions=1) for name in ("worker", "ps")]
+    jobset = builders.make_jobset(*jobs)
+    jobset["metadata"] |= {"labels": builders.LABEL, **metadata}
+    jobset["metadata"]["annotations"] = {"tfadmit.dev/replicas": text}
+    return jobset
+
+
+def test_a_jobset_of_its_own_is_shown_with_its_roles(run):
+    code, out, _ = run(roles("ps=2"))
+    assert code == 0
+    assert ["mnist-ps-0-1", "ps", "1"] in rows(out)
+    assert "* roles as tfadmit.dev/replicas asks for: worker 1, ps 2" in out
+    assert "* complete when worker is: successPolicy, for these roles" in out
+
+
+def test_a_jobset_that_is_refused_has_no_pods(run):
+    code, out, _ = run(roles("boss=2"))
+    assert code == 1
+    assert rows(out) == []
+    assert (
+        "* the JobSet is refused: annotation tfadmit.dev/replicas is 'boss=2': there is no" in out
+    )
+
+
+@pytest.mark.parametrize("metadata", [{"labels": {}}, {"namespace": "kube-system"}])
+def test_a_jobset_that_the_webhook_does_not_see_keeps_its_roles(run, metadata):
+    _, out, _ = run(roles("ps=2", **metadata))
+    assert "mnist-ps-0-1" not in out
+    assert "asks for" not in out

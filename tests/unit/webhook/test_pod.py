@@ -509,6 +509,10 @@ def test_a_word_that_looks_like_opting_out_is_answered_with_a_warning():
             "annotation tfadmit.dev/role means nothing to tfadmit",
         ),
         ({"labels": {"tfadmit.dev/xyz": "1"}}, "label tfadmit.dev/xyz means nothing to tfadmit"),
+        (
+            {"annotations": {"tfadmit.dev/replicas": "ps=2"}},
+            "annotation tfadmit.dev/replicas has no effect on a pod: it belongs on the JobSet",
+        ),
     ],
 )
 def test_a_name_of_ours_that_does_not_exist_is_answered_with_a_warning(change, words):

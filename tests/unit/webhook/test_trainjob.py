@@ -1,5 +1,7 @@
 """TrainJobs: judged with their runtime, and let through whenever that is not known."""
 
+import copy
+
 import pytest
 
 import admission
@@ -403,3 +405,102 @@ def test_limits_that_the_sdk_cannot_read_are_warned_of_in_a_trainjob(stated, bel
 )
 def test_limits_that_the_sdk_can_read_are_no_finding(stated, below, policy):
     assert limited(stated, below, policy=policy) == []
+# --- TFA025: the numbers of other roles -----------------------------------------------------------
+
+ROLES = make_runtime(
+    role("chief"), make_trainer_job(), role("ps", parallelism=2), role("evaluator")
+)
+REPLICAS = "tfadmit.dev/replicas"
+
+
+def patch(text):
+    metadata = {"annotations": {REPLICAS: text}}
+    return {"manager": "a.b/c", "trainingRuntimeSpec": {"template": {"metadata": metadata}}}
+
+
+def wishing(*texts, **trainer):
+    content = make_trainjob(**trainer)
+    content["spec"]["runtimePatches"] = [patch(text) for text in texts]
+    return content
+
+
+def with_template(runtime, text, **spec):
+    content = copy.deepcopy(runtime)
+    content["spec"]["template"]["metadata"] = {"annotations": {REPLICAS: text}}
+    content["spec"] |= spec
+    return content
+
+
+def sizes(content, runtime):
+    return {job.name: job.group.size for job in trainjob.jobs(content, runtime)}
+
+
+@pytest.mark.parametrize(
+    ("content", "runtime", "expected"),
+    [
+        (wishing("ps=4,evaluator=0", numNodes=3), ROLES, {"chief": 1, "node": 3, "ps": 4}),
+        (wishing("ps=4", "ps=1"), ROLES, {"chief": 1, "node": 1, "ps": 1, "evaluator": 1}),
+        (make_trainjob(), with_template(ROLES, "evaluator=0"), {"chief": 1, "node": 1, "ps": 2}),
+        (wishing("chief=0"), with_template(ROLES, "ps=9"), {"node": 1, "ps": 2, "evaluator": 1}),
+        (wishing("chief=2"), ROLES, {"chief": 1, "node": 1, "ps": 2, "evaluator": 1}),
+    ],
+)
+def test_rules_see_the_pods_that_come(content, runtime, expected):
+    assert sizes(content, runtime) == expected
+
+
+def test_the_annotations_of_an_older_trainer_count_as_well():
+    content = make_trainjob()
+    content["spec"]["annotations"] = {REPLICAS: "ps=5"}
+    assert sizes(content, ROLES)["ps"] == 5
+
+
+def test_the_name_is_measured_by_the_jobs_that_are_left():
+    name = "x" * (63 - len("-chief-0-0-abcde"))
+    decision, _ = judge(wishing("evaluator=0") | {"metadata": {"name": name}}, ROLES)
+    assert decision.allowed
+    decision, _ = judge(wishing("ps=2") | {"metadata": {"name": name}}, ROLES)
+    assert decision.message.startswith("TFA014 ")
+
+
+def test_a_removed_chief_leaves_the_only_worker_alone():
+    (warning,) = warnings(wishing("chief=0", numNodes=1), ROLES, rule="TFA016")
+    assert "parameter servers and no chief" in warning
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ps=x", "'x' is no number of tasks"),
+        ("worker=4", "the role worker has 2 tasks by numNodes, not 4"),
+        ("boss=1", "there is no role 'boss'"),
+    ],
+)
+def test_numbers_that_no_jobset_could_be_given_are_refused(text, words):
+    decision, _ = judge(wishing("ps=1", text, numNodes=2), ROLES)
+    where = f"spec.runtimePatches[1].trainingRuntimeSpec.template.metadata.annotations[{REPLICAS}]"
+    assert decision.message.startswith(f"TFA025 {where} is {text!r}: ")
+    assert words in decision.message
+
+
+def test_a_runtimes_own_numbers_are_refused_at_its_name():
+    decision, _ = judge(make_trainjob(), with_template(ROLES, "boss=1"))
+    start = f"TFA025 spec.runtimeRef names a runtime whose annotation {REPLICAS} is 'boss=1': "
+    assert decision.message.startswith(start)
+
+
+@pytest.mark.parametrize("gang", ["coscheduling", "volcano"])
+def test_a_gang_has_the_numbers_of_its_runtime(gang):
+    runtime = {**ROLES, "spec": {**ROLES["spec"], "podGroupPolicy": {gang: {}}}}
+    decision, _ = judge(wishing("ps=4"), runtime)
+    assert "makes 7 pods, but Trainer makes a PodGroup of 5" in decision.message
+    assert judge(wishing("ps=2"), runtime)[0].allowed
+    assert judge(wishing("ps=3,evaluator=0"), runtime)[0].allowed
+
+
+def test_an_annotation_of_the_trainjob_itself_is_warned_of():
+    content = make_trainjob()
+    content["metadata"]["annotations"] = {REPLICAS: "ps=4"}
+    (warning,) = warnings(content, ROLES, rule="TFA025")
+    assert "has no effect: Trainer copies no annotation of a TrainJob" in warning
+    assert "spec.runtimePatches[0].trainingRuntimeSpec.template.metadata.annotations" in warning
