@@ -55,6 +55,7 @@ def test_the_labels_and_annotations_are_these():
         "ADDRESS_ANNOTATION": "tfadmit.dev/address",
         "CLUSTER_ANNOTATION": "tfadmit.dev/cluster",
         "REPLICAS_ANNOTATION": "tfadmit.dev/replicas",
+        "QUEUE_LABEL": "kueue.x-k8s.io/queue-name",
         "STATUS_ANNOTATION": "tfadmit.dev/status",
         "NETWORKS_ANNOTATION": "k8s.v1.cni.cncf.io/networks",
         "JOBSET_NAME_LABEL": "jobset.sigs.k8s.io/jobset-name",

@@ -68,7 +68,7 @@ NETWORKS_ANNOTATION: Final = "k8s.v1.cni.cncf.io/networks"
 PORT_NAME: Final = "tfjob-port"
 DEFAULT_PORT: Final = 12345
 
-# Written by Kubernetes, JobSet and Trainer; read by the webhook.
+# Written by Kubernetes, JobSet, Trainer and users of Kueue; read by the webhook.
 JOBSET_NAME_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"
 JOBSET_UID_ANNOTATION: Final = "jobset.sigs.k8s.io/jobset-uid"
 REPLICATED_JOB_LABEL: Final = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -76,6 +76,7 @@ JOB_INDEX_LABEL: Final = "jobset.sigs.k8s.io/job-index"
 RESTART_ATTEMPT_ANNOTATION: Final = "jobset.sigs.k8s.io/restart-attempt"
 COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 ANCESTOR_LABEL: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
 # --- environment variables ---------------------------------------------------------------------

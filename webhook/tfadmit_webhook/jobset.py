@@ -53,6 +53,8 @@ def created(content: raw.JsonObject) -> list[Operation] | Refusal:
     roles = _roles(content)
     if isinstance(roles, Refusal):
         return roles
+    if fixed := _fixed_elsewhere(content, roles):
+        return fixed
     inherited = list(jobset_inherit.plan(roles.tasks))
     success = jobset_policies.success(content, roles.tasks, removed=roles.removed)
     operations = _sized(content, roles)
@@ -98,10 +100,17 @@ def _roles(content: raw.JsonObject) -> _Roles | Refusal:
     sizes = jobset_replicas.sizes(jobset_view.tasks(jobs), text)
     if isinstance(sizes, jobset_replicas.Fault):
         return _refuse(sizes)
-    fault = (
-        jobset_replicas.gang_fault(jobs, sizes, text=text) if jobset_view.is_gang(jobs) else None
-    )
-    return _refuse(fault) if fault else _Roles(text=text, jobs=jobs, sizes=sizes)
+    return _Roles(text=text, jobs=jobs, sizes=sizes)
+
+
+def _fixed_elsewhere(content: raw.JsonObject, roles: _Roles) -> Refusal | None:
+    """Refuse numbers that whoever has counted the pods already would not know of."""
+    fault = None
+    if jobset_view.is_gang(roles.jobs):
+        fault = jobset_replicas.gang_fault(roles.jobs, roles.sizes, text=roles.text)
+    elif jobset_view.is_queued_as_trainjob(content):
+        fault = jobset_replicas.queue_fault(roles.jobs, roles.sizes, text=roles.text)
+    return _refuse(fault) if fault else None
 
 
 def _refuse(fault: jobset_replicas.Fault) -> Refusal:

@@ -15,6 +15,12 @@ _SINGLE: tuple[contract.Role, ...] = ("chief", "evaluator")
 _ROLES: Mapping[str, contract.Role] = {**{role: role for role in contract.ROLES}, "master": "chief"}
 
 
+_IN_THE_RUNTIME = (
+    "state the numbers as `parallelism` of the runtime's replicated jobs (in a TrainingRuntime of "
+    "your namespace) and remove the annotation"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Size:
     """How many pods a replicated job has: so many Jobs of so many completions."""
@@ -100,11 +106,24 @@ def gang_fault(jobs: Sequence[runtime.Job], found: Sizes, *, text: str) -> Fault
             f"it makes {coming} pods, but Trainer makes a PodGroup of {counted} from the runtime, "
             "and a gang starts with exactly as many"
         ),
-        fix=(
-            "state the numbers as `parallelism` of the runtime's replicated jobs (in a "
-            "TrainingRuntime of your namespace) and remove the annotation, or use a runtime "
-            "without podGroupPolicy, with Kueue for example, which counts the JobSet itself"
-        ),
+        fix=f"{_IN_THE_RUNTIME}, or use a runtime without podGroupPolicy",
+    )
+
+
+def queue_fault(jobs: Sequence[runtime.Job], found: Sizes, *, text: str) -> Fault | None:
+    """Say why a TrainJob in a queue of Kueue cannot have these sizes.
+
+    Kueue's integration of TrainJob expands the runtime by itself (`getChildJobSet` in its
+    `pkg/controller/jobs/trainjob`) and never looks at the JobSet: quota, topology and readiness
+    would all be for other pods.
+    """
+    if resized(jobs, found) == tuple(jobs):
+        return None
+    return Fault(
+        text=text,
+        is_fixed=True,
+        why="Kueue admits a TrainJob by the numbers of its runtime, and other pods would come",
+        fix=_IN_THE_RUNTIME,
     )
 
 

@@ -5,6 +5,7 @@ Pure views of the raw object, null-safe. Nothing is judged and nothing is change
 
 from collections.abc import Sequence
 
+from tfadmit_trainer import contract
 from tfadmit_webhook import raw, runtime, workload
 
 JOBS_PATH: raw.Path = ("spec", "replicatedJobs")
@@ -34,6 +35,14 @@ def is_gang(found: Sequence[runtime.Job]) -> bool:
     return any(
         _GANG_LABEL in job.pod.labels or _GANG_ANNOTATION in job.pod.annotations for job in found
     )
+
+
+def is_queued_as_trainjob(content: raw.JsonObject) -> bool:
+    """Whether Kueue has the JobSet's TrainJob in a queue; a JobSet of its own it counts itself."""
+    metadata = raw.mapping(content.get("metadata"))
+    owners = (raw.mapping(item) for item in raw.sequence(metadata.get("ownerReferences")))
+    owned = any(owner.get("kind") == "TrainJob" for owner in owners)
+    return owned and contract.QUEUE_LABEL in raw.strings(metadata.get("labels"))
 
 
 def annotations(content: raw.JsonObject) -> dict[str, str]:

@@ -27,13 +27,15 @@ def unchanged_trainjob(old: raw.JsonObject, new: raw.JsonObject) -> bool:
     """Whether an update of a TrainJob changes nothing that is judged.
 
     No rule looks at `suspend`: Kueue starts and stops a TrainJob whatever else is wrong with it.
+    Its queue counts: what may be asked for there is less.
     """
-    return _without_suspend(old) == _without_suspend(new)
+    return _judged_trainjob(old) == _judged_trainjob(new)
 
 
-def _without_suspend(trainjob: raw.JsonObject) -> raw.JsonObject:
+def _judged_trainjob(trainjob: raw.JsonObject) -> object:
     spec = raw.mapping(trainjob.get("spec"))
-    return {key: value for key, value in spec.items() if key != "suspend"}
+    queue = raw.strings(raw.at(trainjob, ("metadata", "labels"))).get(contract.QUEUE_LABEL)
+    return {key: value for key, value in spec.items() if key != "suspend"}, queue
 
 
 def _unlabelled(runtime: raw.JsonObject) -> object:

@@ -98,6 +98,12 @@ def patches(content: raw.JsonObject) -> Iterator[Patch]:
             yield Patch(path=(*path, *pod), jobs=named, spec=raw.mapping(raw.at(item, pod)))
 
 
+def queue(content: raw.JsonObject) -> str:
+    """Give the queue of Kueue that a TrainJob waits in, or nothing."""
+    labels = raw.strings(raw.at(content, ("metadata", "labels")))
+    return labels.get(contract.QUEUE_LABEL, "")
+
+
 def jobs(content: raw.JsonObject, on: raw.JsonObject) -> tuple[runtime.Job, ...]:
     """Give the replicated jobs with the pods that come: Trainer's numbers, and then the roles'."""
     found = trainers_jobs(content, on)

@@ -384,6 +384,18 @@ def test_a_gang_may_have_numbers_of_the_same_sum(gang, replicas):
     assert sum(count for _, count in counts(after).values()) == 5
 
 
+def test_a_jobset_of_a_trainjob_in_a_queue_keeps_the_numbers_that_kueue_counted():
+    content = roles(replicas="ps=4")
+    content["metadata"]["labels"] = {**builders.LABEL, "kueue.x-k8s.io/queue-name": "team"}
+    assert counts(admitted(content))["ps"] == (1, 4)
+    content["metadata"]["ownerReferences"] = [{"kind": "TrainJob", "name": "mnist"}]
+    decision = refused(content)
+    assert decision.reason is Reason.CANNOT_FOLLOW
+    assert "Kueue admits a TrainJob by the numbers of its runtime" in decision.message
+    content["metadata"]["annotations"] = {REPLICAS: "ps=1"}
+    assert counts(admitted(content))["ps"] == (1, 1)
+
+
 # --- updates --------------------------------------------------------------------------------------
 
 

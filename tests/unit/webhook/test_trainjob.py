@@ -504,3 +504,26 @@ def test_an_annotation_of_the_trainjob_itself_is_warned_of():
     (warning,) = warnings(content, ROLES, rule="TFA025")
     assert "has no effect: Trainer copies no annotation of a TrainJob" in warning
     assert "spec.runtimePatches[0].trainingRuntimeSpec.template.metadata.annotations" in warning
+
+
+def queued(content, **labels):
+    content = copy.deepcopy(content)
+    content["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team", **labels}
+    return content
+
+
+def test_a_queued_trainjob_has_the_numbers_that_kueue_counts():
+    decision, _ = judge(queued(wishing("ps=4")), ROLES)
+    assert "Kueue admits a TrainJob by the numbers of its runtime" in decision.message
+    assert "state the numbers as `parallelism`" in decision.message
+    # not even others of the same sum: Kueue counts job by job
+    assert not judge(queued(wishing("ps=3,evaluator=0")), ROLES)[0].allowed
+    assert judge(queued(wishing("ps=2")), ROLES)[0].allowed
+
+
+def test_a_queue_that_comes_later_is_judged_and_other_labels_are_not():
+    old = wishing("ps=4")
+    decision, _ = judge(queued(old), ROLES, operation="UPDATE", old=old)
+    assert not decision.allowed
+    decision, _ = judge(queued(old, team="a"), ROLES, operation="UPDATE", old=queued(old))
+    assert decision.reason is Reason.SPEC_UNCHANGED

@@ -2,14 +2,15 @@
 
 The annotation `tfadmit.dev/replicas` of the JobSet sizes the roles that `numNodes` does not. The
 webhook refuses the JobSet when it cannot follow; the TrainJob was accepted then: it stays, nothing
-starts, and only an event says why. Under a podGroupPolicy the number of pods is Trainer's: it
-makes the PodGroup from the runtime. Annotations of the TrainJob itself reach no JobSet.
+starts, and only an event says why. Under a podGroupPolicy the number of pods is Trainer's, which
+makes the PodGroup from the runtime; and in a queue it is Kueue's, which admits a TrainJob by its
+runtime. Annotations of the TrainJob itself reach no JobSet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import jobset_replicas, raw, trainjob
+from tfadmit_webhook import jobset_replicas, raw, runtime, trainjob
 from tfadmit_webhook.policy.rule import Case, Finding, Rule
 
 _OWN_PATH: raw.Path = ("metadata", "annotations", contract.REPLICAS_ANNOTATION)
@@ -30,18 +31,22 @@ def check(case: Case) -> Iterator[Finding]:
     text, path = trainjob.replicas(case.content, case.on)
     found = trainjob.trainers_jobs(case.content, case.on)
     sizes = trainjob.roles(found, text)
-    fault = sizes if isinstance(sizes, trainjob.Fault) else None
-    if not isinstance(sizes, trainjob.Fault) and _is_gang(case.on):
-        fault = jobset_replicas.gang_fault(found, sizes, text=text)
+    fault = sizes if isinstance(sizes, trainjob.Fault) else _fixed(case, found, sizes, text)
     if fault:
         where = "names a runtime whose annotation " if path == trainjob.REFERENCE_PATH else ""
         name = f"{contract.REPLICAS_ANNOTATION} " if where else ""
         yield Finding(path=path, what=f"{where}{name}{fault.what}", fix=fault.fix)
 
 
-def _is_gang(on: raw.JsonObject) -> bool:
-    policy = raw.mapping(raw.at(on, _GANG_PATH))
-    return any(value is not None for value in policy.values())
+def _fixed(
+    case: Case, found: Sequence[runtime.Job], sizes: jobset_replicas.Sizes, text: str
+) -> trainjob.Fault | None:
+    policy = raw.mapping(raw.at(case.on, _GANG_PATH))
+    if any(value is not None for value in policy.values()):
+        return jobset_replicas.gang_fault(found, sizes, text=text)
+    if trainjob.queue(case.content):
+        return jobset_replicas.queue_fault(found, sizes, text=text)
+    return None
 
 
 RULE = Rule(
@@ -49,6 +54,6 @@ RULE = Rule(
     name="replicas",
     subjects=frozenset({"trainjob"}),
     level="deny",
-    why="the JobSet would be refused, and nothing would start",
+    why="no JobSet can be given these numbers, so nothing would start",
     check=check,
 )
