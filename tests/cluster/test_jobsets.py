@@ -197,6 +197,30 @@ def test_what_names_a_removed_role_follows(cluster, namespace):
     ]
 
 
+def test_the_end_of_the_chief_is_the_end_of_the_training_and_no_server_is_left(cluster, namespace):
+    cluster.apply(roles_runtime(namespace))
+    cluster.apply(trainjob(namespace, "ps=2,evaluator=0", nodes=2))
+    support.pods(cluster, namespace, count=5)
+    (chief,) = by_role(cluster.list("Pod", namespace))["chief"]
+    ended = json.dumps({"status": {"phase": "Succeeded"}})
+    arguments = ("patch", "pod", chief["metadata"]["name"], "-n", namespace, "-p", ended)
+    cluster.kubectl(*arguments, "--subresource=status")
+    job = cluster.wait(
+        lambda: cluster.get("TrainJob", "mnist", namespace),
+        until=lambda job: "Complete" in conditions(job),
+        what="the TrainJob is complete",
+    )
+    assert "Failed" not in conditions(job)
+    # its pod stays, with the logs
+    (left,) = support.pods(cluster, namespace, count=1)
+    assert left["metadata"]["uid"] == chief["metadata"]["uid"]
+
+
+def conditions(job):
+    found = job.get("status", {}).get("conditions") or []
+    return {item["type"] for item in found if item["status"] == "True"}
+
+
 # --- Trainer applies again and again ------------------------------------------------------------
 
 
@@ -484,6 +508,16 @@ def test_names_are_measured_with_the_numbers_that_come(cluster, namespace):
     assert support.applied(cluster, job, dry_run=True).returncode == 0
     job["spec"]["runtimePatches"] = [patch("evaluator=0,ps=99990")]
     assert "TFA014" in support.applied(cluster, job, dry_run=True).stderr
+
+
+def test_a_trainjob_in_a_queue_keeps_the_numbers_that_kueue_counts(cluster, namespace):
+    cluster.apply(roles_runtime(namespace))
+    job = trainjob(namespace, "ps=4", suspend=True)
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    refused = support.applied(cluster, job)
+    assert "Kueue admits a TrainJob by the numbers of its runtime" in refused.stderr
+    job["spec"]["runtimePatches"] = [patch("ps=1")]
+    assert support.applied(cluster, job).returncode == 0
 
 
 def test_an_annotation_of_the_trainjob_itself_is_warned_of(cluster, namespace):
