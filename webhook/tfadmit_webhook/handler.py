@@ -13,6 +13,7 @@ from tfadmit_webhook import (
     decision,
     facts,
     jobset,
+    jobset_status,
     lookup,
     mutate,
     policy,
@@ -61,7 +62,7 @@ def mutate_jobset(request: review.Request, context: lookup.Context) -> Decision:
     unchanged = raw.mapping(request.old.get("spec")) == raw.mapping(request.object.get("spec"))
     if unchanged and wish == jobset.wish(request.old):
         return decision.allow(Reason.SPEC_UNCHANGED)
-    if not jobset.is_shaped(request.old):
+    if not jobset_status.is_shaped(request.old):
         warning = (
             f"annotation {contract.REPLICAS_ANNOTATION} has no effect: this JobSet was created "
             "without it, and JobSet keeps the numbers that it was created with"

@@ -2,23 +2,23 @@
 
 The annotation `tfadmit.dev/replicas` sizes roles, placeholders take over the program of Trainer's
 step, and the policies follow. Pure; the parts stand in `jobset_replicas`, `jobset_inherit` and
-`jobset_policies`.
+`jobset_policies`, and what was decided is written by `jobset_status`.
 
 Trainer applies a JobSet again and again while it is suspended, each time with the numbers of the
 runtime, and JobSet lets nobody change its jobs after creation. So an update gets the same numbers
 again, and nothing that it was not created with.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tfadmit_trainer import contract
 from tfadmit_webhook import (
+    jobset_counted,
     jobset_inherit,
     jobset_policies,
     jobset_replicas,
+    jobset_status,
     jobset_view,
     patch,
     raw,
@@ -64,8 +64,8 @@ def created(content: raw.JsonObject) -> list[Operation] | Refusal:
     if isinstance(followed, Refusal):
         return followed
     given = {item.job: item.names for item in inherited}
-    if status := _status(content, roles, inherited=given, success=success):
-        operations += _set_status(content, status)
+    wanted = roles.tasks if roles.text else ()
+    operations += jobset_status.decided(content, wanted, inherited=given, success=success)
     return [*operations, *followed]
 
 
@@ -80,13 +80,7 @@ def updated(content: raw.JsonObject, old: raw.JsonObject) -> list[Operation] | R
     followed = _followed(content, roles, success)
     if isinstance(followed, Refusal):
         return followed
-    status = jobset_view.annotations(old)[contract.STATUS_ANNOTATION]
-    return [*_sized(content, roles), *_set_status(content, status), *followed]
-
-
-def is_shaped(content: raw.JsonObject) -> bool:
-    """Whether a JobSet was created by way of `created`, which had something to decide."""
-    return contract.STATUS_ANNOTATION in jobset_view.annotations(content)
+    return [*_sized(content, roles), *jobset_status.kept(content, old), *followed]
 
 
 def wish(content: raw.JsonObject) -> str:
@@ -107,9 +101,9 @@ def _fixed_elsewhere(content: raw.JsonObject, roles: _Roles) -> Refusal | None:
     """Refuse numbers that whoever has counted the pods already would not know of."""
     fault = None
     if jobset_view.is_gang(roles.jobs):
-        fault = jobset_replicas.gang_fault(roles.jobs, roles.sizes, text=roles.text)
+        fault = jobset_counted.by_pod_group(roles.jobs, roles.sizes, text=roles.text)
     elif jobset_view.is_queued_as_trainjob(content):
-        fault = jobset_replicas.queue_fault(roles.jobs, roles.sizes, text=roles.text)
+        fault = jobset_counted.by_kueue(roles.jobs, roles.sizes, text=roles.text)
     return _refuse(fault) if fault else None
 
 
@@ -123,7 +117,7 @@ def _sized(content: raw.JsonObject, roles: _Roles) -> list[Operation]:
     operations: list[Operation] = []
     for job in roles.jobs:
         size = roles.sizes.get(job.name)
-        if size is None or not size.total or size == jobset_replicas.present_size(job):
+        if size is None or not size.total:
             continue
         counts = {"parallelism": size.completions, "completions": size.completions}
         operations += patch.set_entries(content, job.spec_path, counts)
@@ -147,8 +141,8 @@ def _followed(
 
 def _change(roles: _Roles, old: raw.JsonObject) -> str:
     """Say which role would get another number than it was created with."""
-    before = _totals(jobset_view.tasks(jobset_view.jobs(old)))
-    after = _totals(roles.tasks)
+    before = jobset_status.totals(jobset_view.tasks(jobset_view.jobs(old)))
+    after = jobset_status.totals(roles.tasks)
     return ", ".join(
         f"{role} {before.get(role, 0)} to {after.get(role, 0)}"
         for role in contract.ROLES
@@ -166,47 +160,3 @@ def _fixed(content: raw.JsonObject, roles: _Roles, change: str) -> Refusal:
             "was created with: delete the TrainJob and create it again, or put back what it had"
         ),
     )
-
-
-def _totals(tasks: Sequence[runtime.Job]) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for job in tasks:
-        totals[job.group.role] = totals.get(job.group.role, 0) + job.group.size
-    return totals
-
-
-def _set_status(content: raw.JsonObject, status: str) -> list[Operation]:
-    return patch.set_entries(
-        content, jobset_view.ANNOTATIONS_PATH, {contract.STATUS_ANNOTATION: status}
-    )
-
-
-def _status(
-    content: raw.JsonObject,
-    roles: _Roles,
-    *,
-    inherited: Mapping[str, Sequence[str]],
-    success: Sequence[str] | None,
-) -> str:
-    """Say in one short value what was decided, empty when nothing was.
-
-    A second round over our own output finds nothing left to inherit, so what the first one wrote
-    stays.
-    """
-    before = _written(content)
-    status: dict[str, Any] = {"v": contract.VERSION}
-    if roles.text:
-        status["roles"] = _totals(roles.tasks)
-    if given := {**raw.mapping(before.get("inherited")), **inherited}:
-        status["inherited"] = given
-    if targets := success or raw.sequence(before.get("success")):
-        status["success"] = list(targets)
-    return json.dumps(status, separators=(",", ":")) if len(status) > 1 else ""
-
-
-def _written(content: raw.JsonObject) -> raw.JsonObject:
-    text = jobset_view.annotations(content).get(contract.STATUS_ANNOTATION, "")
-    try:
-        return raw.mapping(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}

@@ -15,12 +15,6 @@ _SINGLE: tuple[contract.Role, ...] = ("chief", "evaluator")
 _ROLES: Mapping[str, contract.Role] = {**{role: role for role in contract.ROLES}, "master": "chief"}
 
 
-_IN_THE_RUNTIME = (
-    "state the numbers as `parallelism` of the runtime's replicated jobs (in a TrainingRuntime of "
-    "your namespace) and remove the annotation"
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Size:
     """How many pods a replicated job has: so many Jobs of so many completions."""
@@ -86,45 +80,6 @@ def resized(jobs: Sequence[runtime.Job], found: Sizes) -> tuple[runtime.Job, ...
 def present_size(job: runtime.Job) -> Size:
     """Give the size that a replicated job has."""
     return Size(replicas=job.group.replicas, completions=job.group.completions)
-
-
-def gang_fault(jobs: Sequence[runtime.Job], found: Sizes, *, text: str) -> Fault | None:
-    """Say why the jobs of a gang, initializers included, cannot have these sizes.
-
-    Trainer computes the minMember of its PodGroup from the runtime, before anybody sees the JobSet:
-    the sum of completions, whatever the replicas.
-    """
-    left = resized(jobs, found)
-    counted = sum(job.group.completions for job in jobs)
-    coming = sum(job.group.size for job in left)
-    if coming == counted or left == tuple(jobs):
-        return None
-    return Fault(
-        text=text,
-        is_fixed=True,
-        why=(
-            f"it makes {coming} pods, but Trainer makes a PodGroup of {counted} from the runtime, "
-            "and a gang starts with exactly as many"
-        ),
-        fix=f"{_IN_THE_RUNTIME}, or use a runtime without podGroupPolicy",
-    )
-
-
-def queue_fault(jobs: Sequence[runtime.Job], found: Sizes, *, text: str) -> Fault | None:
-    """Say why a TrainJob in a queue of Kueue cannot have these sizes.
-
-    Kueue's integration of TrainJob expands the runtime by itself (`getChildJobSet` in its
-    `pkg/controller/jobs/trainjob`) and never looks at the JobSet: quota, topology and readiness
-    would all be for other pods.
-    """
-    if resized(jobs, found) == tuple(jobs):
-        return None
-    return Fault(
-        text=text,
-        is_fixed=True,
-        why="Kueue admits a TrainJob by the numbers of its runtime, and other pods would come",
-        fix=_IN_THE_RUNTIME,
-    )
 
 
 def _parse(text: str) -> Wanted | Fault:

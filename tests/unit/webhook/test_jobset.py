@@ -111,6 +111,13 @@ def test_absent_and_null_numbers_are_stated():
     assert counts(admitted(content))["ps"] == (1, 2)
 
 
+def test_tasks_that_are_asked_for_run_all_at_once():
+    content = jobset(node(), job("ps", 3), replicas="ps=3")
+    content["spec"]["replicatedJobs"][1]["template"]["spec"]["parallelism"] = 1
+    after = admitted(content)
+    assert after["spec"]["replicatedJobs"][1]["template"]["spec"]["parallelism"] == 3
+
+
 def test_helpers_that_are_no_tasks_stay_as_they_are():
     helper = make_replicated_job("ps", labels={}, completions=1)
     content = jobset(helper, node(), replicas="ps=0")

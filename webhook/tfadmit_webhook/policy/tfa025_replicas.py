@@ -10,7 +10,7 @@ runtime. Annotations of the TrainJob itself reach no JobSet.
 from collections.abc import Iterator, Sequence
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import jobset_replicas, raw, runtime, trainjob
+from tfadmit_webhook import jobset_counted, jobset_replicas, raw, runtime, trainjob
 from tfadmit_webhook.policy.rule import Case, Finding, Rule
 
 _OWN_PATH: raw.Path = ("metadata", "annotations", contract.REPLICAS_ANNOTATION)
@@ -43,9 +43,9 @@ def _fixed(
 ) -> trainjob.Fault | None:
     policy = raw.mapping(raw.at(case.on, _GANG_PATH))
     if any(value is not None for value in policy.values()):
-        return jobset_replicas.gang_fault(found, sizes, text=text)
+        return jobset_counted.by_pod_group(found, sizes, text=text)
     if trainjob.queue(case.content):
-        return jobset_replicas.queue_fault(found, sizes, text=text)
+        return jobset_counted.by_kueue(found, sizes, text=text)
     return None
 
 
