@@ -6,7 +6,7 @@ refused, as the API server does. Nothing here knows files or Kubernetes.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,12 @@ _Loader.yaml_implicit_resolvers = {}
 for _name, _pattern in (("bool", _BOOL), ("int", _INT), ("float", _FLOAT), ("null", _NULL)):
     _Loader.add_implicit_resolver(_TAG + _name, re.compile(f"(?:{_pattern.pattern})$"), None)
 _Loader.add_implicit_resolver(_TAG + "merge", re.compile(r"<<$"), ["<"])
+
+
+def is_text(word: str) -> bool:
+    """Whether kubectl reads a word without quotes as a string."""
+    ours = any(pattern.fullmatch(word) for pattern in (_BOOL, _INT, _FLOAT, _NULL))
+    return not ours and word != "<<"
 
 
 class TextError(Exception):
@@ -103,9 +109,14 @@ def locate(text: str, place: Place, path: raw.Path) -> Position:
     A field that is not there is shown at the nearest parent that is. JSON is YAML, so this works
     for both.
     """
+    return locator(text, place)(path)
+
+
+def locator(text: str, place: Place) -> Callable[[raw.Path], Position]:
+    """Give a function that finds fields of one document, which reads the text only once."""
     for ordinal, node in enumerate(_nodes(text)):
         if ordinal == place.ordinal:
-            return _descend(node, (*place.prefix, *path))
+            return lambda path: _descend(node, (*place.prefix, *path))
     raise ValueError(f"there is no document {place.ordinal}")
 
 

@@ -104,3 +104,36 @@ def test_a_fault_has_its_line_and_reason(text, line, words):
         read(text)
     assert caught.value.line == line
     assert words in str(caught.value)
+
+
+def test_many_fields_are_found_in_one_reading():
+    text = "a: 1\nb:\n  - c: 2\n  - d: 3\n"
+    locate = yamltext.locator(text, yamltext.Place())
+    found = [locate(path).line for path in (("a",), ("b", 1, "d"), ("b", 1, "absent"))]
+    assert found == [1, 4, 4]
+
+
+@pytest.mark.parametrize("word", ["y", "Off", "08", "0x1F", "1e3", "~", "null", "", "<<"])
+def test_words_that_kubectl_would_not_take_for_text_are_known(word):
+    assert not yamltext.is_text(word)
+
+
+@pytest.mark.parametrize("word", ["yep", "12:30:45", "1.2.3", "a", "v1", "2026-11-30"])
+def test_other_words_are_text(word):
+    assert yamltext.is_text(word)
+    assert read(f"[{word}]") == [[word]]
+
+
+def nested(levels):
+    """Each level holds the one below nine times."""
+    text = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+    for level in range(1, levels):
+        text += f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n"
+    return text
+
+
+def test_aliases_that_multiply_without_end_are_refused():
+    assert read(nested(4))
+    with pytest.raises(yamltext.TextError, match="aliases that stand for more than") as caught:
+        read(nested(30))
+    assert caught.value.line == 1
