@@ -54,6 +54,12 @@ COMMANDS = (
         extra="client",
     ),
     Command(
+        name="migrate",
+        help="translate TFJobs into runtimes and TrainJobs",
+        module="tfadmit_client.migrate_command",
+        extra="client",
+    ),
+    Command(
         name="explain",
         help="explain a rule, with examples",
         module="tfadmit_client.explain_command",

@@ -19,6 +19,8 @@ _DEFAULT = "~/.kube/config"
 _INSTALL = {
     "trainer.kubeflow.org": "install Kubeflow Trainer 2.x",
     "jobset.x-k8s.io": "install JobSet",
+    "kubeflow.org": "the training operator is not there, so there is nothing to read; name files "
+    "with -f",
 }
 
 

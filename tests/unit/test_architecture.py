@@ -27,6 +27,7 @@ PURE = [
         )
     ),
     *(ROOT / "webhook/tfadmit_webhook/policy").glob("*.py"),
+    *(ROOT / "client/tfadmit_client/migrate").glob("*.py"),
     ROOT / "certs/tfadmit_certs/san.py",
 ]  # fmt: skip
 
