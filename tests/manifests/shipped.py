@@ -15,7 +15,8 @@ from harness import binaries, cache, tools
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-RUNTIMES = sorted(DEPLOY.glob("runtimes/*.yaml"))
+# Beside them is the kustomization that the variants build on.
+RUNTIMES = sorted(DEPLOY.glob("runtimes/tensorflow-*.yaml"))
 EXAMPLES = sorted(DEPLOY.glob("examples/*.yaml"))
 
 Object = dict[str, Any]

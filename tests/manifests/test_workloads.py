@@ -43,7 +43,11 @@ def only_container(runtime):
     return container
 
 
-@pytest.fixture(params=shipped.RUNTIMES, ids=lambda path: path.stem)
+# Those with one job; the others have their tests in test_runtimes.py.
+DISTRIBUTED = [path for path in shipped.RUNTIMES if "distributed" in path.stem]
+
+
+@pytest.fixture(params=DISTRIBUTED, ids=lambda path: path.stem)
 def runtime(request):
     (found,) = shipped.read(request.param)
     return found
@@ -65,6 +69,8 @@ def test_exactly_these_files_are_shipped():
     assert [path.name for path in FILES] == [
         "tensorflow-distributed-infiniband.yaml",
         "tensorflow-distributed.yaml",
+        "tensorflow-ps.yaml",
+        "tensorflow-single.yaml",
         "job-indexed.yaml",
         "jobset-roles.yaml",
         "runtime-refused.yaml",
