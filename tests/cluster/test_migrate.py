@@ -221,6 +221,25 @@ def test_the_suspended_one_waits_and_has_its_deadline(cluster, namespace):
     phases.tasks(cluster, namespace, count=2)
 
 
+def test_a_time_to_live_starts_a_failed_training_again(cluster, namespace):
+    """Why none is written into the runtime. Once Trainer mends it, the report can change."""
+    made = objects((GOLDEN / "simple" / "expected.yaml").read_text(), namespace)
+    jobset = made[0]["spec"]["template"]["spec"]
+    jobset["ttlSecondsAfterFinished"] = 0
+    jobset["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0
+    apply(cluster, made)
+    pods = phases.tasks(cluster, namespace, count=2)
+    first = uid(cluster.get("JobSet", "digits", namespace))
+    phases.end(cluster, pods["worker", 0], code=1)
+    assert phases.ended(cluster, namespace, "digits") == "Failed"
+    cluster.wait(
+        lambda: uid(cluster.get("JobSet", "digits", namespace)),
+        until=lambda found: found != first,
+        what="another JobSet of the failed training",
+        timeout=60,
+    )
+
+
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
