@@ -282,6 +282,8 @@ def test_lifetimes_can_be_stated_in_part():
     found = loaded("certificates: {leafLifetime: 24h, leafRenewBefore: 8h, settle: null}")
     assert found.certificates.leaf_lifetime == "24h"
     assert found.certificates.settle == "60s"
+
+
 def test_overrides_select_namespaces_as_kubernetes_does():
     settings = loaded(
         """

@@ -405,6 +405,8 @@ def test_limits_that_the_sdk_cannot_read_are_warned_of_in_a_trainjob(stated, bel
 )
 def test_limits_that_the_sdk_can_read_are_no_finding(stated, below, policy):
     assert limited(stated, below, policy=policy) == []
+
+
 # --- TFA025: the numbers of other roles -----------------------------------------------------------
 
 ROLES = make_runtime(

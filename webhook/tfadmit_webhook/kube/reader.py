@@ -115,7 +115,7 @@ class Cluster:
         def question(seconds: float) -> Mapping[str, str] | None:
             try:
                 item = self._server.namespace(name=name, timeout=seconds)
-            except api.NotFoundError:
+            except asking.NotFoundError:
                 return None
             labels = raw.strings(raw.at(item, ("metadata", "labels")))
             self._labels.put(name, labels)
