@@ -125,6 +125,14 @@ def test_the_settings_are_these(base):
             },
         ],
         "policies": {"TFA001": "deny", "TFA002": "deny"},
+        "certificates": {
+            "caLifetime": "8760h",
+            "caRenewBefore": "2160h",
+            "leafLifetime": "168h",
+            "leafRenewBefore": "56h",
+            "clockSkew": "1h",
+            "settle": "60s",
+        },
     }
 
 

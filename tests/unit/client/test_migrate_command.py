@@ -179,7 +179,7 @@ WRONG = {
     "aliases without end": (
         "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
         + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)),
-        "job.yaml:6: its aliases make ",
+        "job.yaml:1: aliases that stand for more than ",
     ),
     "no YAML": ("kind: [TFJob\n", "job.yaml:2: while parsing a flow sequence"),
     "nothing": ("", "no Kubernetes object in job.yaml"),
