@@ -19,6 +19,8 @@ pytestmark = pytest.mark.timeout(600)
 Create = Callable[[int], availability.Json]
 RELOADS = 6
 LEAST = 3000
+# More a second than there are threads to create them: all of those are always busy.
+BEYOND = 2000.0
 USED = r'tfadmit_certificate_reloads_total\{outcome="used"\}'
 SETTINGS = """\
 server: {drainSeconds: 3, drainQuietSeconds: 1, drainLimitSeconds: 20}
@@ -68,11 +70,11 @@ def settings(tmp_path: Path) -> Path:
 
 @contextmanager
 def serving(
-    cluster: Cluster, namespace: str, settings: Path, arguments: list[str | Path]
+    cluster: Cluster, settings: Path, arguments: list[str | Path], *, count: int = 3
 ) -> Iterator[replicas.Replicas]:
     common: list[str | Path] = ["--config", settings, "--kubeconfig", cluster.kubeconfig]
     with replicas.running(
-        directory=settings.parent / "servers", arguments=[*common, *arguments]
+        directory=settings.parent / "servers", arguments=[*common, *arguments], count=count
     ) as servers:
         yield servers
 
@@ -104,7 +106,7 @@ def test_a_renewed_certificate_in_files_fails_no_call(
     mount = Mount(tmp_path / "mount", source)
     identity = from_files(mount.directory if mounted else source)
     with (
-        serving(cluster, namespace, settings, identity) as servers,
+        serving(cluster, settings, identity) as servers,
         called(cluster, namespace, servers, ca=ca) as create,
     ):
         with load.Load(create, rate=availability.RATE).running() as report:
@@ -122,7 +124,7 @@ def test_a_renewed_certificate_in_files_fails_no_call(
 def test_three_rolling_restarts_fail_no_call(cluster, namespace, tmp_path, settings, capsys):
     ca = issued(tmp_path / "issued")
     with (
-        serving(cluster, namespace, settings, from_files(tmp_path / "issued")) as servers,
+        serving(cluster, settings, from_files(tmp_path / "issued")) as servers,
         called(cluster, namespace, servers, ca=ca) as create,
     ):
         with load.Load(create, rate=availability.RATE).running() as report:
@@ -137,6 +139,25 @@ def installation(cluster, namespace, settings):
     made = UrlInstallation(cluster, namespace, settings=settings.read_text())
     yield made
     made.close()
+
+
+def test_pods_beyond_the_capacity_of_a_server_succeed_by_the_api_servers_retry(
+    cluster, namespace, tmp_path, settings, capsys
+):
+    """Sent away with 503 and Retry-After, a review comes again within the time of its call."""
+    ca = issued(tmp_path / "issued")
+    settings.write_text("server: {threads: 1, maxInFlight: 1}\n")
+    identity = from_files(tmp_path / "issued")
+    with (
+        serving(cluster, settings, identity, count=1) as servers,
+        called(cluster, namespace, servers, ca=ca) as create,
+    ):
+        with load.Load(create, rate=BEYOND).running() as report:
+            time.sleep(10)
+        shed = servers.metric(r"tfadmit_shed_total")
+        availability.show(capsys, f"one server and {shed:.0f} reviews sent away", report)
+    availability.assert_none_failed(report, least=100)
+    assert shed > 0
 
 
 class UrlInstallation(certs_support.Installation):
@@ -158,7 +179,7 @@ class UrlInstallation(certs_support.Installation):
 def test_a_full_rotation_of_ca_and_leaf_fails_no_call(
     cluster, namespace, settings, installation, capsys
 ):
-    with serving(cluster, namespace, settings, installation.identity()) as servers:
+    with serving(cluster, settings, installation.identity()) as servers:
         installation.called_at(servers.url)
         installation.start()
         with called(cluster, namespace, servers, ca=None) as create:
