@@ -66,10 +66,11 @@ def running(
     files: Mapping[str, Path] | None = None,
     settings: str = "",
 ) -> Iterator[dict[str, Program]]:
-    """The programs of an overlay by name; `settings` are added to the shipped ones."""
+    """The programs of an overlay by name; `settings` replace whole sections of the shipped ones."""
     (shipped,) = (i["data"]["settings.yaml"] for i in objects if i["kind"] == "ConfigMap")
     file = directory / "settings.yaml"
-    file.write_text(f"{shipped}\n{settings}\n")
+    changed = {**yaml.safe_load(shipped), **(yaml.safe_load(settings) or {})}
+    file.write_text(yaml.safe_dump(changed))
     mounted = {"/etc/tfadmit/settings.yaml": file, **(files or {})}
     with contextlib.ExitStack() as undo:
         for item in (item for item in objects if item["kind"] not in _LEFT_OUT):

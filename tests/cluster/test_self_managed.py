@@ -39,7 +39,7 @@ def programs(cluster, overlay, tmp_path_factory):
 def test_both_programs_get_ready_with_the_shipped_arguments_and_rights(cluster, programs):
     assert set(programs) == {"tfadmit-webhook", "tfadmit-certs"}
     found = at_work.bundles(cluster)
-    assert len(found) == 4
+    assert len(found) == 5
     port = programs["tfadmit-webhook"].port
     assert len({at_work.shown(port, bundle) for bundle in found.values()}) == 1
 
