@@ -73,8 +73,9 @@ def test_servers_are_asked_to_end(training):
     for name in ("ps-0", "worker-0"):
         running[name].send(signal.SIGTERM)
         assert running[name].wait(timeout=10) == 143
-    # Without its variables the chief cannot go on, and says so in a code that starts all again.
-    assert running["chief-0"].wait(timeout=60) == 76
+    # Without its variables the chief cannot go on, and says so in a code that starts all again. On
+    # a busy machine TensorFlow takes the failure for a passing one for a minute first.
+    assert running["chief-0"].wait(timeout=120) == 76
     assert running["evaluator-0"].wait(timeout=30) == 0
 
 
