@@ -138,7 +138,12 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 def is_issuer(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
     """Did the key of `authority` sign `certificate`, under its name?"""
-    return _issued(authority, certificate)
+    try:
+        certificate.verify_directly_issued_by(authority)
+    # Another name, an odd key or signature, another key.
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature):
+        return False
+    return True
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
@@ -182,7 +187,7 @@ def chain_problems(*, leaf: bytes, ca: bytes, now: datetime) -> tuple[str, ...]:
     certificate = parse(leaf)[0]
     problems = _window_problems(certificate, what="the certificate", now=now)
     authorities = parse(ca, where="the CA bundle")
-    issuers = [authority for authority in authorities if _issued(authority, certificate)]
+    issuers = [authority for authority in authorities if is_issuer(authority, certificate)]
     if not issuers:
         return (*problems, f"the certificate was signed by none of {len(authorities)} CA(s)")
     return (*problems, *min((authority_problems(a, now=now) for a in issuers), key=len))
@@ -205,14 +210,6 @@ def _window_problems(certificate: x509.Certificate, *, what: str, now: datetime)
     if now > end:
         return (f"{what} expired on {show_time(end)}; now it is {show_time(now)}",)
     return ()
-
-
-def _issued(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):  # other name, odd key, other key
-        return False
-    return True
 
 
 def _is_ca(certificate: x509.Certificate) -> bool:

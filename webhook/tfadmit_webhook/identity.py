@@ -226,11 +226,5 @@ def _issuer_end(leaf: bytes, *, authorities: bytes) -> datetime | None:
         known += bundle.parse(authorities) if authorities else ()
     except bundle.BundleError:  # a metric less, and no reason to refuse a pair
         return None
-    ends = []
-    for authority in known:
-        try:
-            certificate.verify_directly_issued_by(authority)
-        except Exception:  # noqa: BLE001, S112 - whatever the reason, it is another CA
-            continue
-        ends.append(authority.not_valid_after_utc)
-    return max(ends, default=None)
+    signers = (authority for authority in known if bundle.is_issuer(authority, certificate))
+    return max((signer.not_valid_after_utc for signer in signers), default=None)
