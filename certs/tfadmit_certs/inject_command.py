@@ -51,9 +51,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     command.add_argument(
         "--ca-file", metavar="FILE", type=Path, required=True, help="PEM: one CA or several"
     )
-    command.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="default: text"
-    )
+    options.add_output(command)
     options.add_names(command)
     options.add_connection(command)
 

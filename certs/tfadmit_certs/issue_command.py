@@ -8,7 +8,7 @@ import argparse
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tfadmit_certs import san
+from tfadmit_certs import options, san
 
 # A century: far above any sensible lifetime, far below the year 9999, where dates end.
 _MAX_DAYS = 36_500
@@ -69,7 +69,7 @@ def _add_options(command: argparse.ArgumentParser) -> None:
         help="days that a new CA is valid (default: 3650)",
     )
     add("--force", action="store_true", help="make a new CA even where one is, overwriting its key")
-    add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
+    options.add_output(command)
 
 
 def _days(text: str) -> timedelta:

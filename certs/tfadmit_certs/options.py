@@ -1,4 +1,4 @@
-"""The options that the commands about a live cluster share, and what they amount to.
+"""The options that commands share, most of them about a live cluster, and what they amount to.
 
 Here: argparse. Not here: anything heavy at import, so that `--help` is quick. I/O: connecting.
 """
@@ -19,6 +19,13 @@ _DEFAULTS = Names()
 
 class OptionsError(fault.CertsError):
     """Options that do not go together or name nothing."""
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Declare the form of what is printed."""
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="default: text"
+    )
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.5
 # A controller that runs takes it up within a second, one that takes over within 15.
 _TAKEN_SECONDS = 20.0
+# Phases in which nothing is on its way: a retired CA only waits for its last leaf to end.
+_AT_REST = ("steady", "retire")
 
 _EPILOG = """\
 No call fails meanwhile. A new CA needs a minute until every API server has it (`settle` in the
@@ -66,7 +68,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         default=600.0,
         help="how long to wait (default: 600)",
     )
-    option("-o", "--output", choices=("text", "json"), default="text", help="default: text")
+    options.add_output(command)
     options.add_names(command)
     options.add_connection(command)
 
@@ -105,8 +107,8 @@ def _refuse(view: "state.View", which: str, *, label: str) -> None:
     if secret.refusal:
         raise RotateError(secret.refusal)
     phase = judge.phase(view)
-    asked = bool(view.authority and view.authority.asked) or bool(view.leaf and view.leaf.asked)
-    if asked or phase not in ("steady", "retire"):
+    asked = _asked(view)
+    if asked or phase not in _AT_REST:
         what = "was asked for" if asked else f"is running (phase {phase})"
         raise RotateError(f"a rotation {what} already: tfadmit certs status shows it")
 
@@ -131,11 +133,11 @@ def _wait(
             time.sleep(_POLL_SECONDS)
             continue
         phase = judge.phase(view)
-        if _done(before, view, arguments.which) and phase in ("steady", "retire"):
+        if _done(before, view, arguments.which) and phase in _AT_REST:
             if not quiet:
                 print(f"done after {elapsed:.0f} s", flush=True)
             return view
-        if phase != shown and phase not in ("steady", "retire") and not quiet:
+        if phase != shown and phase not in _AT_REST and not quiet:
             print(f"{phase:8} {_MEANING[phase]}", flush=True)
         shown = phase
         if not told and elapsed > _TAKEN_SECONDS and _asked(view):

@@ -26,9 +26,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="default: text"
-    )
+    options.add_output(command)
     options.add_names(command)
     options.add_connection(command)
 
