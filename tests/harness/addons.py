@@ -6,6 +6,7 @@ taken out of the modules at the pinned versions.
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -29,14 +30,7 @@ CRDS = (
 
 def crds(*, say: cache.Say = cache.to_stderr) -> Path:
     """A folder with one file per CRD, fetched now when the cache lacks it."""
-    place = entry()
-    found = place / "crds"
-    if not found.exists():
-        with cache.lock(place, say=say):
-            # Asked again under the lock: the run that held it before may have made it.
-            if not found.exists():
-                _fetch(found, say=say)
-    return found
+    return cache.made(entry(), "crds", make=functools.partial(_fetch, say=say), say=say)
 
 
 def entry() -> Path:

@@ -70,6 +70,20 @@ def created(target: Path) -> Iterator[Path]:
         _remove(partial)
 
 
+def made(place: Path, name: str, *, make: Callable[[Path], None], say: Say) -> Path:
+    """The part of an entry, made under its lock when it is not there.
+
+    ``make`` is given the path and creates it as ``created`` does: whole, or not at all.
+    """
+    found = place / name
+    if not found.exists():
+        with lock(place, say=say):
+            # Asked again under the lock: the run that held it before may have made it.
+            if not found.exists():
+                make(found)
+    return found
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)

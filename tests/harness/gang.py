@@ -7,6 +7,7 @@ the version that Trainer is built with. Coscheduling's module ships its own.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import tempfile
@@ -26,14 +27,7 @@ COSCHEDULING = (
 
 def crds(*, say: cache.Say = cache.to_stderr) -> Path:
     """A folder with one file per CRD, made now when the cache lacks it."""
-    place = entry()
-    found = place / "crds"
-    if not found.exists():
-        with cache.lock(place, say=say):
-            # Asked again under the lock: the run that held it before may have made it.
-            if not found.exists():
-                _make(found, say=say)
-    return found
+    return cache.made(entry(), "crds", make=functools.partial(_make, say=say), say=say)
 
 
 def entry() -> Path:

@@ -5,6 +5,7 @@ Copied on demand, beside the programs of the same modules.
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +18,8 @@ _INSIDE = "manifests/base/runtimes"
 
 def trainer_runtimes(*, say: cache.Say = cache.to_stderr) -> Sequence[Path]:
     """One file per runtime, without the kustomizations that list them."""
-    place = binaries.entry()
-    found = place / "trainer-runtimes"
-    if not found.exists():
-        with cache.lock(place, say=say):
-            # Asked again under the lock: the run that held it before may have copied them.
-            if not found.exists():
-                _copy(found, say=say)
+    copy = functools.partial(_copy, say=say)
+    found = cache.made(binaries.entry(), "trainer-runtimes", make=copy, say=say)
     return sorted(path for path in found.rglob("*.yaml") if path.name != "kustomization.yaml")
 
 
