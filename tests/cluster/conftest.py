@@ -6,13 +6,13 @@ it cannot run, except with ``CI=true`` or ``TFADMIT_REQUIRE_CLUSTER=1``, where i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
+from cluster import support
 from harness import environment, install, tools
 from harness.cluster import Cluster
 
@@ -54,7 +54,7 @@ def cluster(
                     environment.running(directory=tmp_path_factory.mktemp("cluster"))
                 )
             except tools.UnavailableError as error:
-                _give_up(str(error))
+                support.give_up(str(error))
         yield started
 
 
@@ -78,9 +78,3 @@ def _uncaptured(config: pytest.Config) -> Iterator[None]:
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
         yield
-
-
-def _give_up(reason: str) -> None:
-    if os.environ.get("CI") == "true" or os.environ.get("TFADMIT_REQUIRE_CLUSTER") == "1":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)

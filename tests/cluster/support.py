@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import pytest
 import yaml
 
 import builders
@@ -18,6 +20,19 @@ ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "deploy/runtimes/tensorflow-distributed.yaml"
 RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 Json = dict[str, Any]
+
+
+def give_up(reason: str) -> NoReturn:
+    """Skip what cannot run here; where it must run, fail."""
+    if os.environ.get("CI") == "true" or os.environ.get("TFADMIT_REQUIRE_CLUSTER") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def needs_pod_groups(cluster: Cluster) -> None:
+    """Skip on a cluster that the user names and that has no gang scheduler's kinds; ours has."""
+    if not cluster.api.knows("podgroup-v1beta1"):
+        pytest.skip("the cluster serves no PodGroup of Volcano")
 
 
 def load(path: str) -> list[Json]:

@@ -76,7 +76,7 @@ def plane(tmp_path_factory, apiserver, server):
     try:
         found = binaries.find()
     except tools.UnavailableError as error:
-        pytest.skip(str(error))
+        support.give_up(str(error))
     directory = tmp_path_factory.mktemp("plane")
     plane = WithClientCertificate(binaries=found, directory=directory)
     host = f"127.0.0.1:{server.port}"

@@ -180,8 +180,7 @@ def uid(pod):
     ids=["volcano", "coscheduling"],
 )  # fmt: skip
 def test_the_pod_group_is_that_of_all_pods(cluster, namespace, case, resource, name, members, more):
-    if not cluster.api.knows("podgroup-v1beta1"):
-        pytest.skip("the cluster serves no PodGroup of Volcano")
+    support.needs_pod_groups(cluster)
     pods = started(cluster, namespace, case, count=members)
     schedulers = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler"}
     assert {pod["spec"]["schedulerName"] for pod in pods.values()} == {schedulers[case]}

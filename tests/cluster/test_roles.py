@@ -141,8 +141,7 @@ def test_the_pod_group_has_as_many_members_as_there_are_pods(
     cluster, namespace, variant, base, nodes, count
 ):
     resource, scheduler = GANGS[variant]
-    if not cluster.api.knows("podgroup-v1beta1"):
-        pytest.skip("the cluster serves no PodGroup of Volcano")
+    support.needs_pod_groups(cluster)
     name = f"{variant}/tensorflow-{base}-{variant}"
     pods = started(cluster, namespace, name, count=count, numNodes=nodes)
     assert {pod["spec"]["schedulerName"] for pod in pods.values()} == {scheduler}

@@ -19,7 +19,7 @@ def python():
     try:
         return virtualenv.locked("kubeflow.lock", note="a few seconds and 100 MB")
     except tools.UnavailableError as error:
-        pytest.skip(str(error))
+        support.give_up(str(error))
 
 
 @pytest.fixture

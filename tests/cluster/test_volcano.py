@@ -27,8 +27,7 @@ GROUP = "scheduling.k8s.io/group-name"
 @pytest.fixture(scope="session")
 def volcano(cluster: Cluster) -> None:
     """Nothing more than its kinds; a cluster that the user names may lack them."""
-    if not cluster.api.knows(POD_GROUP):
-        pytest.skip("the cluster serves no PodGroup of Volcano")
+    support.needs_pod_groups(cluster)
 
 
 @pytest.fixture(autouse=True)
