@@ -4,10 +4,21 @@ Wire names are literals here: a renamed constant must fail a test.
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 Json = dict[str, Any]
 LABEL = {"trainer.kubeflow.org/framework": "tensorflow"}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place below the root of a JSON value."""
+    keys = (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    )
+    for key in keys:
+        yield (*path, key)
+        yield from places(value[key], (*path, key))
 
 
 def make_container(name: str = "node", **fields: Any) -> Json:

@@ -5,8 +5,6 @@ Each has names of its own, and its webhooks select nothing, so that no other tes
 
 import base64
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -231,9 +229,3 @@ def create(made, which, data):
 
 def utc_now():
     return datetime.now(timezone.utc)
-
-
-def kill(process: Process) -> None:
-    """As the kernel does when memory is short."""
-    os.kill(process.pid, signal.SIGKILL)
-    process.stop()

@@ -210,7 +210,7 @@ def test_the_other_takes_over_when_the_holder_is_killed(made):
     one = made.start("one")
     made.wait_until_right()
     made.start("two")
-    certs_support.kill(one)
+    one.kill()
     began = time.monotonic()
     made.cluster.wait(lambda: holder(made) == "two", timeout=20, what="two holds the Lease")
     print(f"took over {time.monotonic() - began:.1f} s after a kill -9")

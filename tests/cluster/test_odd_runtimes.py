@@ -6,6 +6,7 @@ import json
 import pytest
 import yaml
 
+import builders
 from cluster import support
 from harness.api import ApiError
 
@@ -123,15 +124,6 @@ JUNK: tuple[object, ...] = ("text", 3, 2.5, True, None, [], {}, ["text"], {"a": 
 FAULTS = ("failed calling webhook", "failed to judge", "Traceback", "Internal error occurred")
 
 
-def places(value, path=()):
-    keys = (
-        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    )
-    for key in keys:
-        yield (*path, key)
-        yield from places(value[key], (*path, key))
-
-
 def replaced(value, path, junk):
     changed = copy.deepcopy(value)
     parent = changed
@@ -155,7 +147,7 @@ def test_a_value_of_any_type_at_any_place_gets_a_clear_answer(cluster, namespace
     runtime = support.shipped_runtime(name="odd", namespace=namespace)
     kept = [("apiVersion",), ("kind",), ("metadata",), ("metadata", "namespace")]
     accepted = refused = ours = 0
-    for path in places(runtime):
+    for path in builders.places(runtime):
         if path in kept:
             continue  # it would be another object, or at another place
         for junk in JUNK:

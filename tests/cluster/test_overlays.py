@@ -1,5 +1,6 @@
 """The overlays before a real API server: known fields, admitted pods, and rights as stated."""
 
+import functools
 import subprocess
 
 import pytest
@@ -54,14 +55,6 @@ def test_the_api_server_knows_every_field_and_warns_of_nothing(cluster, folder):
     assert len(done.stdout.splitlines()) == len(objects(cluster, folder))
 
 
-def admitted(cluster, pod):
-    """The pod as a dry run would create it, or the sentence of the refusal."""
-    try:
-        return cluster.create(pod, dry_run=True)
-    except ApiError as error:
-        return error.message
-
-
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_the_pods_are_admitted_where_the_restricted_standard_is_enforced(cluster, overlay):
     rendered = objects(cluster, f"overlays/{overlay}")
@@ -79,7 +72,7 @@ def test_the_pods_are_admitted_where_the_restricted_standard_is_enforced(cluster
             }
             # Admission hears of the new PriorityClass a moment after it was created.
             made = cluster.wait(
-                lambda pod=pod: admitted(cluster, pod),
+                functools.partial(cluster.tried, pod),
                 until=lambda found: isinstance(found, dict),
                 what=f"the pod of {name} is admitted",
             )

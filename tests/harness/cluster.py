@@ -76,6 +76,13 @@ class Cluster:
         query = {"fieldManager": _FIELD_MANAGER, **_dry_run(dry_run)}
         return self.api.request("POST", path, body=manifest, query=query)
 
+    def tried(self, manifest: Mapping[str, Any]) -> Object | str:
+        """The object as a dry run would create it, or the refusal's sentence."""
+        try:
+            return self.create(manifest, dry_run=True)
+        except ApiError as error:
+            return error.message
+
     def apply(
         self, manifest: Manifest, *, namespace: str | None = None, dry_run: bool = False
     ) -> Objects:

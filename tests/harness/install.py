@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from harness import certificates, loopback, webhooks
-from harness.api import ApiError, Object
+from harness.api import Object
 from harness.cluster import Cluster, Objects
 from harness.process import Process
 
@@ -77,12 +77,12 @@ class Tfadmit:
         Reading the configurations back would not prove it: the API server takes them up later.
         """
         self._cluster.wait(
-            lambda: _tried(self._cluster, _runtime(ready_addresses=True)),
+            lambda: self._cluster.tried(_runtime(ready_addresses=True)),
             until=lambda answer: isinstance(answer, dict) and _carries_label(answer),
             what="the API server calls the mutating webhook",
         )
         self._cluster.wait(
-            lambda: _tried(self._cluster, _runtime(ready_addresses=False)),
+            lambda: self._cluster.tried(_runtime(ready_addresses=False)),
             until=lambda answer: isinstance(answer, str) and "publishNotReadyAddresses" in answer,
             what="the API server calls the validating webhook",
         )
@@ -168,14 +168,6 @@ def _tfadmit(cluster: Cluster, *, settings: Path, deployment: Object) -> Tfadmit
     return Tfadmit(
         cluster=cluster, server=server, port=port, metrics_port=metrics_port, ca=serving.ca
     )
-
-
-def _tried(cluster: Cluster, manifest: Object) -> Object | str:
-    """The object as a dry run would create it, or the refusal's sentence."""
-    try:
-        return cluster.create(manifest, dry_run=True)
-    except ApiError as error:
-        return error.message
 
 
 def _carries_label(runtime: Object) -> bool:

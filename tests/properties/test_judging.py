@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import admission
+import builders
 from tfadmit_client import lint, lint_output, manifest
 from tfadmit_webhook import facts, policy, review
 from tfadmit_webhook.selector import LabelSelector
@@ -52,21 +53,11 @@ json_values = st.recursive(
 )
 
 
-def places(value, path=()):
-    """Every place below the root of a JSON value."""
-    keys = (
-        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    )
-    for key in keys:
-        yield (*path, key)
-        yield from places(value[key], (*path, key))
-
-
 @st.composite
 def mutated(draw, originals):
     content = copy.deepcopy(draw(st.sampled_from(originals)))
     for _ in range(draw(st.integers(1, 3))):
-        *above, last = draw(st.sampled_from(sorted(places(content), key=str)))
+        *above, last = draw(st.sampled_from(sorted(builders.places(content), key=str)))
         parent = content
         for step in above:
             parent = parent[step]
