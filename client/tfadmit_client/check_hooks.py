@@ -1,6 +1,6 @@
 """The webhook configurations of a cluster, the CAs they trust, and the certificate behind them.
 
-A part of `check`. What a handshake would say is asked of `handshake`.
+A part of `check`. What a client would say to the certificate is asked of `tls_pair`.
 """
 
 import base64
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from tfadmit_client import handshake, listing
+from tfadmit_client import listing, tls_pair
 from tfadmit_client.check_line import README, Cluster, Line
 from tfadmit_webhook import raw
 
@@ -128,11 +128,11 @@ def _serving(cluster: Cluster, hooks: list[raw.JsonObject], now: float) -> Line:
         text = f"{label} was not looked at: {error}; the right is get on this Secret"
         return Line(state="note" if error.status == 403 else "warn", text=text)
     try:
-        pair = handshake.Pair.decoded(data)
-        end = handshake.end(pair)
+        pair = tls_pair.Pair.decoded(data)
+        end = tls_pair.end(pair)
         for hook in hooks:
-            handshake.trust(pair, bundle=_bundle(hook), name=_host(hook))
-    except handshake.RefusedError as error:
+            tls_pair.trust(pair, bundle=_bundle(hook), name=_host(hook))
+    except tls_pair.RefusedError as error:
         text = f"{label}: {error}; {README} says how it is issued"
         return Line(state="fail", text=text)
     left = end - now

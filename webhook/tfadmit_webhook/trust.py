@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from tfadmit_webhook import raw
+from tfadmit_webhook import handshake, raw
 
 _LOG = logging.getLogger("tfadmit")
-# A handshake takes three turns; more means that both sides wait.
-_TURNS = 10
 
 Found = Mapping[str, raw.JsonObject | str]
 """By kind, `mutating` and `validating`: the configuration, or why it cannot be read."""
@@ -143,33 +141,13 @@ def refusal(call: Call, *, context: ssl.SSLContext) -> str:
             client.load_verify_locations(cadata=call.bundle.decode("ascii", "replace"))
         else:  # then it takes the CAs of its system
             client.load_default_certs()
-        _handshake(client, context, host=call.host)
+        handshake.shake(client, context, host=call.host)
     except ssl.SSLCertVerificationError as error:
         why = f"{error.verify_message} (called by the name {call.host})"
         return why if call.bundle else f"it has no caBundle, and by the system's CAs: {why}"
     except (ssl.SSLError, ValueError) as error:
         return f"its caBundle cannot be used ({getattr(error, 'reason', None) or error})"
     return ""
-
-
-def _handshake(client: ssl.SSLContext, server: ssl.SSLContext, *, host: str) -> None:
-    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
-    asking = client.wrap_bio(down, up, server_hostname=host)
-    answering = server.wrap_bio(up, down, server_side=True)
-    for _ in range(_TURNS):
-        if _step(asking):  # it has verified the certificate; that is all
-            return
-        _step(answering)
-    raise ssl.SSLError("the handshake does not end")
-
-
-def _step(side: ssl.SSLObject) -> bool:
-    """Go on with a handshake as far as it goes; tells whether it is done."""
-    try:
-        side.do_handshake()
-    except ssl.SSLWantReadError:
-        return False
-    return True
 
 
 def _decoded(text: str) -> bytes:

@@ -1,6 +1,6 @@
-"""What a TLS client would say to a certificate: a handshake in memory, without any network.
+"""What a TLS client would say to the pair of a Secret: when it ends, and whether it is trusted.
 
-The rules are those of OpenSSL and not our own. A key is needed for the server's side of it; it is
+The handshake itself is the webhook's `handshake`. The server's side of it needs the key, which is
 written to a directory that only the user can read, and removed.
 """
 
@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tfadmit_webhook import handshake
 
 
 class RefusedError(Exception):
@@ -79,14 +81,8 @@ def _client(bundle: str) -> ssl.SSLContext:
 
 def _shaken(pair: Pair, client: ssl.SSLContext, *, name: str | None) -> str:
     """Shake hands; give until when the client may trust what it was shown."""
-    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     try:
-        asking = client.wrap_bio(to_client, to_server, server_hostname=name)
-        answering = _server(pair).wrap_bio(to_server, to_client, server_side=True)
-        for _ in range(10):  # TLS 1.3 takes two rounds
-            if _step(asking) and _step(answering):
-                break
-            _step(answering)
+        asking = handshake.shake(client, _server(pair), host=name)
     except ssl.SSLCertVerificationError as error:
         raise RefusedError(error.verify_message) from error
     except (ssl.SSLError, OSError, ValueError) as error:
@@ -106,11 +102,3 @@ def _server(pair: Pair) -> ssl.SSLContext:
         # A passphrase would be asked for on the terminal.
         context.load_cert_chain(certificate, key, password="")
     return context
-
-
-def _step(side: ssl.SSLObject) -> bool:
-    try:
-        side.do_handshake()
-    except ssl.SSLWantReadError:
-        return False
-    return True
