@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-fast test-training test-cluster soak check format lock clean
+.PHONY: help demo test test-fast test-training test-cluster soak bench bench-servers bench-check check format lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,15 @@ test-cluster: $(STAMP) ## Only the tests against a real API server
 
 soak: $(STAMP) ## Reviews at 200/s against a real server for 5 minutes, and what it uses meanwhile
 	PYTHONPATH=tests $(BIN)/python tests/bench/soak.py --minutes 5 --rate 200
+
+bench: $(STAMP) ## Speed beside a Go webhook with the same answers (10 minutes; ARGS="--help")
+	@PYTHONPATH=tests $(BIN)/python -m bench.against_go $(ARGS)
+
+bench-servers: $(STAMP) ## The same application behind several servers (20 minutes; ARGS="--help")
+	@PYTHONPATH=tests $(BIN)/python -m bench.servers $(ARGS)
+
+bench-check: $(STAMP) ## Fail when the pure path does over 10 % more than it did (ARGS=--update)
+	@PYTHONPATH=tests $(BIN)/python -m bench.guard $(ARGS)
 
 check: $(STAMP) ## Lint, format, types, import directions, spelling
 	$(BIN)/ruff check
@@ -52,6 +61,9 @@ lock: ## Resolve the lock files anew (needs uv)
 	  printf 'tensorflow-cpu==%s\nscikit-learn\n' "$${pair#*:}" | \
 	  uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	  - -o "requirements/$${pair%:*}.lock"; done
+	printf 'a2wsgi\ncheroot\ngevent\ngranian\ngunicorn\nhttptools\nhypercorn\nuvicorn\nuvloop\n' | \
+	  uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	  -c requirements/webhook.lock pyproject.toml --extra webhook --extra certs - -o requirements/bench.lock
 	: > requirements/keras.lock
 	for keras in 3.4.1 3.7.0 3.9.2 3.10.0; do \
 	  printf 'keras==%s\n' "$$keras" | \

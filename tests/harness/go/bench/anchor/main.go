@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -49,10 +48,10 @@ func serve(certificates string, port int, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	server := webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certificates})
+	options := webhook.Options{Host: "127.0.0.1", Port: port, CertDir: certificates}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
-		WebhookServer:          server,
+		WebhookServer:          webhook.NewServer(options),
 		Metrics:                metrics.Options{BindAddress: "127.0.0.1:0"},
 		HealthProbeBindAddress: "0",
 		MapperProvider:         mapper,
@@ -60,6 +59,7 @@ func serve(certificates string, port int, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
+	server := manager.GetWebhookServer()
 	pods := &podMutator{reader: manager.GetClient(), decoder: admission.NewDecoder(scheme)}
 	server.Register("/mutate/pods", &admission.Webhook{Handler: pods})
 	server.Register("/validate/runtimes", &admission.Webhook{Handler: &runtimeValidator{decoder: pods.decoder}})
@@ -73,12 +73,11 @@ func serve(certificates string, port int, kubeconfig string) error {
 }
 
 func ready(synced func() bool) http.Handler {
-	return &healthz.Handler{Checks: map[string]healthz.Checker{"cache": func(*http.Request) error {
+	return http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 		if !synced() {
-			return http.ErrServerClosed
+			answer.WriteHeader(http.StatusServiceUnavailable)
 		}
-		return nil
-	}}}
+	})
 }
 
 // Mapper knows the one resource that is looked up; the small API server has no discovery.
