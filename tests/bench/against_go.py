@@ -36,9 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         directory = Path(scratch)
         issued = certificates.serving_certificate(directory=directory, host="127.0.0.1")
         with jobsets.serving(specimens.objects(options.tasks), directory=directory) as kubeconfig:
-            both = _Both(
-                anchor=built.anchor, python=python, issued=issued, kubeconfig=kubeconfig
-            )
+            both = _Both(anchor=built.anchor, python=python, issued=issued, kubeconfig=kubeconfig)
             starts = _starts(both)
             with both.running() as pair:
                 cells = _cells(pair, options, directory=directory)
@@ -185,9 +183,7 @@ def _table(
     return report.table(("", *_HEAD, "failed"), rows)
 
 
-def _print_summary(
-    records: Sequence[dict[str, Any]], starts: dict[str, rounds.Spread]
-) -> None:
+def _print_summary(records: Sequence[dict[str, Any]], starts: dict[str, rounds.Spread]) -> None:
     rows = [
         (
             record["case"],

@@ -6,6 +6,7 @@ Each check takes a server of its own and gives what was seen, not whether that i
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import signal
 import socket
@@ -26,7 +27,9 @@ _SECONDS = 2.0
 # How long a renewed certificate may take; the product looks every 2 s, processes take some to start.
 _RENEWAL_SECONDS = 8.0
 _END_SECONDS = 20.0
-_HEAD = b"POST /mutate/pods HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+_HEAD = (
+    b"POST /mutate/pods HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +102,20 @@ def one_byte_bodies(server: Server, sending: Sending) -> Pressed:
 
 
 def renewal(
-    server: Server, sending: Sending, candidate: Candidate, *, next_one: ServingCertificate, at: Path
+    server: Server,
+    sending: Sending,
+    candidate: Candidate,
+    *,
+    next_one: ServingCertificate,
+    at: Path,
 ) -> Renewed:
     """Replace the certificate in the folder `at` while reviews come in."""
     trust = ssl.create_default_context(cafile=server.target.ca)
     expected = ssl.PEM_cert_to_DER_cert(_first(next_one.certificate.read_text()))
     with contextlib.ExitStack() as ends:
-        kept = [ends.enter_context(_connect(server.target, trust)) for _ in range(_GOOD_CONNECTIONS)]
+        kept = [
+            ends.enter_context(_connect(server.target, trust)) for _ in range(_GOOD_CONNECTIONS)
+        ]
         for one in kept:
             _probe(one)
         finish = sending.start(server.target, seconds=_RENEWAL_SECONDS + 2, patient=True)
@@ -184,15 +194,18 @@ def _connect(target: load.Target, trust: ssl.SSLContext, *, timeout: float = 5) 
         raise
 
 
-def _probe(connection: ssl.SSLSocket) -> bytes:
+def _probe(connection: ssl.SSLSocket) -> int:
     connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-    return connection.recv(4096)
+    answer = http.client.HTTPResponse(connection, method="GET")
+    answer.begin()
+    answer.read()  # the rest would be taken for the next answer
+    return answer.status
 
 
 def _usable(connection: ssl.SSLSocket) -> bool:
     try:
-        return _probe(connection).startswith(b"HTTP/1.1 200")
-    except OSError:
+        return _probe(connection) == 200
+    except (OSError, http.client.HTTPException):
         return False
 
 

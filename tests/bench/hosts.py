@@ -53,7 +53,9 @@ def uvloop(port: int, certificate: str, key: str, *objects: str) -> None:
 
     other.install()
     options = ["--host", "127.0.0.1", "--port", str(port), "--metrics-port", "0"]
-    sys.exit(cli.main([*options, "--tls-cert", certificate, "--tls-key", key, "--objects", *objects]))
+    sys.exit(
+        cli.main([*options, "--tls-cert", certificate, "--tls-key", key, "--objects", *objects])
+    )
 
 
 HOSTS: Mapping[str, Callable[..., None]] = {

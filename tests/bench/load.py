@@ -61,9 +61,7 @@ def start(
         "seconds": seconds,
         "client": client,
     }
-    child = subprocess.Popen(
-        [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin
     child.stdin.write(json.dumps(plan))
     child.stdin.close()

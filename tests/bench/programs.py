@@ -33,7 +33,9 @@ class Programs:
 def build(*, say: cache.Say = cache.to_stderr) -> Programs:
     """The Go programs, built now when this state of their source was not built before."""
     sources = sorted([MODULE / "go.mod", MODULE / "go.sum", *MODULE.glob("*/*.go")])
-    entry = cache.directory() / f"bench-{cache.key(files=sources, also=[*_FLAGS, platform.machine()])}"
+    entry = (
+        cache.directory() / f"bench-{cache.key(files=sources, also=[*_FLAGS, platform.machine()])}"
+    )
     found = {name: entry / name for name in _PACKAGES}
     with cache.lock(entry, say=say):
         for name, path in found.items():

@@ -176,9 +176,7 @@ def _behaviour(bench: Bench, candidate: Candidate, sending: behaviour.Sending) -
     with bench.running(candidate) as (server, _):
         dribbled = behaviour.one_byte_bodies(server, sending)
     with bench.running(candidate) as (server, folder):
-        renewed = behaviour.renewal(
-            server, sending, candidate, next_one=bench.next_one, at=folder
-        )
+        renewed = behaviour.renewal(server, sending, candidate, next_one=bench.next_one, at=folder)
     with bench.running(candidate) as (server, _):
         ended = behaviour.end(server, sending)
     return stalled, dribbled, renewed, ended
@@ -186,6 +184,8 @@ def _behaviour(bench: Bench, candidate: Candidate, sending: behaviour.Sending) -
 
 def _words(seen: behaviour.Pressed | behaviour.Renewed | behaviour.Ended) -> str:
     if isinstance(seen, behaviour.Pressed):
+        if not seen.share:
+            return f"no answer, {seen.broken} broken"
         speed = f"{seen.share:.0%} of the speed, p99 {report.number(seen.p99_ms)} ms"
         return f"{speed}, {seen.broken} broken"
     took = "never" if seen.seconds is None else f"{seen.seconds:.1f}"

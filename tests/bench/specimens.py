@@ -111,9 +111,7 @@ def denied_runtime() -> Case:
     content = builders.make_runtime(network={"publishNotReadyAddresses": False})
     review = _review(content, namespace="")
     specimen = Specimen(review=review, allowed=False, patched=False)
-    return Case(
-        name="denied runtime", path="/validate/runtimes?timeout=10s", specimens=[specimen]
-    )
+    return Case(name="denied runtime", path="/validate/runtimes?timeout=10s", specimens=[specimen])
 
 
 def objects(tasks: Iterable[int]) -> list[Json]:
@@ -146,13 +144,19 @@ def _pod(*, jobset: str, index: int) -> Json:
         args=["bash", "-c"],
         env=[
             {"name": "JOB_COMPLETION_INDEX", "value": str(index)},
-            {"name": "POD_IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}},
+            {
+                "name": "POD_IP",
+                "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}},
+            },
         ],
         resources={
             kind: {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "1"}
             for kind in ("limits", "requests")
         },
-        volumeMounts=[*mounts, token | {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}],
+        volumeMounts=[
+            *mounts,
+            token | {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"},
+        ],
         terminationMessagePath="/dev/termination-log",
         terminationMessagePolicy="File",
     )
@@ -162,7 +166,10 @@ def _pod(*, jobset: str, index: int) -> Json:
         uid=_JOBSET_UID,
         containers=[container],
         volumes=[
-            {"name": "data", "persistentVolumeClaim": {"claimName": "mnist-data", "readOnly": True}},
+            {
+                "name": "data",
+                "persistentVolumeClaim": {"claimName": "mnist-data", "readOnly": True},
+            },
             {"name": "output", "persistentVolumeClaim": {"claimName": "mnist-output"}},
             {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}},
         ],
@@ -177,7 +184,12 @@ def _pod(*, jobset: str, index: int) -> Json:
         preemptionPolicy="PreemptLowerPriority",
         priority=0,
         tolerations=[
-            {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+            {
+                "key": f"node.kubernetes.io/{what}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 300,
+            }
             for what in ("not-ready", "unreachable")
         ],
     )
