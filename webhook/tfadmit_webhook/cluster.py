@@ -36,19 +36,20 @@ def plan(work: facts.Workload, *, domain: str, default_port: int) -> contract.Cl
     return contract.Cluster(**{role: tuple(patterns) for role, patterns in roles.items()})
 
 
-def stale(view: workload.Pod, work: facts.Workload) -> bool:
+def stale(view: workload.Pod, work: facts.Workload, *, default_port: int) -> bool:
     """Whether a remembered JobSet cannot be the one that this pod was made from.
 
     A suspended JobSet makes no pods, and it changes only while it is suspended; so a pod that
     arrives while the remembered state is suspended was made from a newer one. So was a pod whose
-    role, port or form of address is not that of its remembered template.
+    role, port or form of address is not that of its remembered template. In a second round the
+    pod states the port that the first one gave it, where the template left it to the default.
     """
     uid = view.annotations.get(contract.JOBSET_UID_ANNOTATION)
     if work.suspended or (uid and uid != work.uid) or isinstance(member(view, work), Refusal):
         return True
     group = work.group(view.labels.get(contract.REPLICATED_JOB_LABEL, ""))
     own = workload.task_group(group.name, template=view, replicas=1, job_spec={}) if group else None
-    return own is not None and _form(own) != _form(group)
+    return own is not None and _form(own, default_port) != _form(group, default_port)
 
 
 def member(view: workload.Pod, work: facts.Workload) -> tuple[contract.Role, int] | Refusal:
@@ -138,8 +139,10 @@ def _by_index(
     return contract.Task(cluster=cluster, role=chosen, index=index)
 
 
-def _form(group: facts.TaskGroup | None) -> tuple[object, ...]:
-    return (group.role, group.port, group.short_address, group.problems) if group else ()
+def _form(group: facts.TaskGroup | None, default_port: int) -> tuple[object, ...]:
+    if group is None:
+        return ()
+    return group.role, group.port or default_port, group.short_address, group.problems
 
 
 def _role_size(work: facts.Workload, role: str) -> int:

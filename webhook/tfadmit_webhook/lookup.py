@@ -75,7 +75,7 @@ def _named(found: contract.Task | Refusal, source: str) -> tuple[contract.Task, 
 def _jobset(view: workload.Pod, name: str, context: Context) -> facts.Workload | Refusal:
     """Take the JobSet from the watch when it can be the pod's, else ask the API server."""
     cached = context.reader.cached_jobset(namespace=view.namespace, name=name)
-    if cached and not cluster.stale(view, cached):
+    if cached and not cluster.stale(view, cached, default_port=context.settings.default_port):
         return cached
     live = context.reader.live_jobset(
         namespace=view.namespace, name=name, timeout=context.remaining()

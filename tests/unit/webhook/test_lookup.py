@@ -43,6 +43,14 @@ def test_a_remembered_jobset_spares_the_api_server():
     assert reader.asked == []
 
 
+def test_a_pod_in_its_second_round_spares_the_api_server_too():
+    reader = Reader(cached=view())
+    pod = make_pod()
+    again = decide(reader, admission.apply(pod, decide(reader, pod)))
+    assert (again.allowed, again.patch) == (True, [])
+    assert reader.asked == []
+
+
 @pytest.mark.parametrize(
     "cached",
     [
