@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with jobsets.serving(specimens.objects(options.tasks), directory=directory) as kubeconfig:
             both = _Both(anchor=built.anchor, python=python, issued=issued, kubeconfig=kubeconfig)
             starts = _starts(both)
-            with both.running() as pair:
+            with both.up() as pair:
                 cells = _cells(pair, options, directory=directory)
                 records = _measure(built.load, pair, cells, options)
     _print_summary(records, starts)
@@ -80,7 +80,7 @@ class _Both:
         self._kubeconfig = kubeconfig
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[Pair]:
+    def up(self) -> Iterator[Pair]:
         """Both, ready."""
         with self.ours() as ours, self.go() as go:
             yield ours, go
@@ -115,7 +115,7 @@ class _Both:
 def _starts(both: _Both) -> dict[str, rounds.Spread]:
     took: dict[str, list[float]] = {OURS: [], GO: []}
     for _ in range(_STARTS):
-        with both.running() as pair:
+        with both.up() as pair:
             for server in pair:
                 took[server.name].append(server.start_seconds)
     return {name: rounds.spread(values) for name, values in took.items()}

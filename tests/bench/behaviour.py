@@ -24,7 +24,7 @@ from harness.certificates import ServingCertificate
 _GOOD_CONNECTIONS = 16
 _BAD_CONNECTIONS = 50
 _SECONDS = 2.0
-# How long a renewed certificate may take; the product looks every 2 s, processes take some to start.
+# How long a renewed certificate may take; the product looks every 2 s, others restart.
 _RENEWAL_SECONDS = 8.0
 _END_SECONDS = 20.0
 _HEAD = (

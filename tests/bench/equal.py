@@ -37,7 +37,7 @@ def check(servers: tuple[Server, Server], case: specimens.Case) -> list[Any]:
     return found
 
 
-def _admitted(server: Server, path: str, one: specimens.Specimen) -> Any:  # noqa: ANN401 - any object
+def _admitted(server: Server, path: str, one: specimens.Specimen) -> Any:
     answer = _ask(server, path, one.review)
     if answer["uid"] != specimens.UID or answer["allowed"] is not one.allowed:
         raise DifferentError(f"{server.name} answers {answer}")
@@ -47,7 +47,7 @@ def _admitted(server: Server, path: str, one: specimens.Specimen) -> Any:  # noq
     return jsonpatch.apply_patch(copy.deepcopy(one.review["request"]["object"]), patch)
 
 
-def _ask(server: Server, path: str, review: Any) -> Any:  # noqa: ANN401 - any review
+def _ask(server: Server, path: str, review: Any) -> Any:
     trust = ssl.create_default_context(cafile=server.target.ca)
     connection = http.client.HTTPSConnection(
         "127.0.0.1", server.target.port, context=trust, timeout=10

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if _PYTHON not in known:
         print(f"no figures for Python {_PYTHON}: make bench-check ARGS=--update", file=sys.stderr)
         return 1
-    return _judge(found, known[_PYTHON])
+    return judge(found, known[_PYTHON])
 
 
 def paths() -> Mapping[str, Callable[[], Any]]:
@@ -149,7 +149,8 @@ def _peak(work: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-def _judge(found: Mapping[str, Figures], known: Mapping[str, Figures]) -> int:
+def judge(found: Mapping[str, Figures], known: Mapping[str, Figures]) -> int:
+    """Print all figures; 1 when one grew too much or was never committed, else 0."""
     worse = 0
     for name, figures in found.items():
         for what, value in figures.items():

@@ -43,7 +43,7 @@ class Bench:
         return certificates.serving_certificate(directory=folder, host="127.0.0.1")
 
     @contextlib.contextmanager
-    def running(self, candidate: Candidate) -> Iterator[tuple[running.Server, Path]]:
+    def up(self, candidate: Candidate) -> Iterator[tuple[running.Server, Path]]:
         """A candidate with certificate files of its own, and their folder."""
         folder = Path(tempfile.mkdtemp(dir=self.directory))
         for name in ("tls.crt", "tls.key"):
@@ -99,7 +99,7 @@ def _speed(
     planned = rounds.cells(cases, options.connections, directory=bench.directory)
     found: list[dict[str, Any]] = []
     with contextlib.ExitStack() as ends:
-        servers = [ends.enter_context(bench.running(one))[0] for one in chosen]
+        servers = [ends.enter_context(bench.up(one))[0] for one in chosen]
         for cell in planned:
             samples = rounds.measure(
                 bench.load, servers, cell, rounds=options.rounds, seconds=options.seconds
@@ -160,9 +160,11 @@ def _behaviours(bench: Bench, chosen: Sequence[Candidate]) -> dict[str, Any]:
         *("server", "50 stalled handshakes", "50 bodies of one byte"),
         *("new certificate", "of 16 kept", "broken", "SIGTERM: broken", "gone after s"),
     )
-    rows = [(name, *map(_words, seen)) for name, seen in found.items()]
-    flat = [(row[0], row[1], row[2], *row[3].split("; "), *row[4].split("; ")) for row in rows]
-    print(f"\n16 connections, 4 KB\n{report.table(head, flat)}")
+    rows = [
+        (name, _words(stalled), _words(dribbled), *_renewed(renewed), *_ended(ended))
+        for name, (stalled, dribbled, renewed, ended) in found.items()
+    ]
+    print(f"\n16 connections, 4 KB\n{report.table(head, rows)}")
     return {name: [vars(one) for one in seen] for name, seen in found.items()}
 
 
@@ -171,27 +173,34 @@ _Seen = tuple[behaviour.Pressed, behaviour.Pressed, behaviour.Renewed, behaviour
 
 def _behaviour(bench: Bench, candidate: Candidate, sending: behaviour.Sending) -> _Seen:
     rounds.say(f"behaviour of {candidate.name}")
-    with bench.running(candidate) as (server, _):
+    with bench.up(candidate) as (server, _):
         stalled = behaviour.stalled_handshakes(server, sending)
-    with bench.running(candidate) as (server, _):
+    with bench.up(candidate) as (server, _):
         dribbled = behaviour.one_byte_bodies(server, sending)
-    with bench.running(candidate) as (server, folder):
+    with bench.up(candidate) as (server, folder):
         renewed = behaviour.renewal(server, sending, candidate, next_one=bench.next_one, at=folder)
-    with bench.running(candidate) as (server, _):
+    with bench.up(candidate) as (server, _):
         ended = behaviour.end(server, sending)
     return stalled, dribbled, renewed, ended
 
 
-def _words(seen: behaviour.Pressed | behaviour.Renewed | behaviour.Ended) -> str:
-    if isinstance(seen, behaviour.Pressed):
-        if not seen.share:
-            return f"no answer, {seen.broken} broken"
-        speed = f"{seen.share:.0%} of the speed, p99 {report.number(seen.p99_ms)} ms"
-        return f"{speed}, {seen.broken} broken"
-    took = "never" if seen.seconds is None else f"{seen.seconds:.1f}"
-    if isinstance(seen, behaviour.Renewed):
-        return f"{took}; {seen.kept}; {seen.broken}"
-    return f"{seen.broken}; {took}"
+def _words(seen: behaviour.Pressed) -> str:
+    if not seen.share:
+        return f"no answer, {seen.broken} broken"
+    speed = f"{seen.share:.0%} of the speed, p99 {report.number(seen.p99_ms)} ms"
+    return f"{speed}, {seen.broken} broken"
+
+
+def _renewed(seen: behaviour.Renewed) -> tuple[str, str, str]:
+    return _time(seen.seconds), str(seen.kept), str(seen.broken)
+
+
+def _ended(seen: behaviour.Ended) -> tuple[str, str]:
+    return str(seen.broken), _time(seen.seconds)
+
+
+def _time(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{seconds:.1f}"
 
 
 if __name__ == "__main__":

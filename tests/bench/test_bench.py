@@ -1,0 +1,38 @@
+import json
+
+import pytest
+
+from bench import guard, report, rounds, specimens
+
+
+@pytest.mark.parametrize("size", [4096, 30 * 1024, 1024 * 1024])
+def test_a_pod_has_the_size_that_is_asked_for(size: int) -> None:
+    pod = specimens.pod(tasks=64, index=3, size=size)
+    assert size <= len(json.dumps(pod, separators=(",", ":"))) <= size * 1.05
+
+
+def test_every_specimen_of_a_case_is_another_task() -> None:
+    for tasks in (8, 64, 1024):
+        case = specimens.pods(tasks=tasks, size=4096)
+        hosts = {one.review["request"]["object"]["spec"]["hostname"] for one in case.specimens}
+        assert len(hosts) == 8
+
+
+def test_a_ratio_compares_samples_of_the_same_round() -> None:
+    assert rounds.spread([2.0, 1.0, 4.0]) == rounds.Spread(median=2.0, low=1.0, high=4.0)
+    assert report.with_spread(rounds.spread([2.0, 1.0, 4.0])) == "2.00 (1.00-4.00)"
+
+
+@pytest.mark.parametrize(("calls", "code"), [(109, 0), (111, 1), (50, 0)])
+def test_the_guard_fails_at_ten_per_cent_more(calls: int, code: int) -> None:
+    known = {"a path": {"calls": 100}}
+    assert guard.judge({"a path": {"calls": calls}}, known) == code
+
+
+def test_a_path_without_a_committed_figure_fails_the_guard() -> None:
+    assert guard.judge({"a new path": {"calls": 1}}, {}) == 1
+
+
+def test_calls_of_a_review_are_counted_alike_each_time() -> None:
+    work = guard.paths()["64 tasks, 4 KB"]
+    assert guard.measure(work)["calls"] == guard.measure(work)["calls"] > 100
