@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,11 +32,16 @@ class ServingCertificate:
         return self.certificate.parent
 
 
-def serving_certificate(*, directory: Path, host: str) -> ServingCertificate:
-    """Write ``ca.crt``, ``tls.crt`` and ``tls.key`` for a server that is reached at ``host``."""
+def serving_certificate(
+    *, directory: Path, host: str, also: Sequence[str] = ()
+) -> ServingCertificate:
+    """Write ``ca.crt``, ``tls.crt`` and ``tls.key`` for a server that is reached at ``host``.
+
+    ``also`` are other names and addresses of the same server.
+    """
     files.fulfil(
         files.Order(
-            names=_names(host), lifetime=issue.LEAF_LIFETIME, ca_lifetime=issue.CA_LIFETIME
+            names=_names([host, *also]), lifetime=issue.LEAF_LIFETIME, ca_lifetime=issue.CA_LIFETIME
         ),
         directory=directory,
         now=datetime.now(timezone.utc),
@@ -62,7 +68,12 @@ def signing_key(path: Path) -> Path:
     return path
 
 
-def _names(host: str) -> san.Names:
+def _names(hosts: Sequence[str]) -> san.Names:
+    ips = [host for host in hosts if _is_address(host)]
+    return san.check(dns=[host for host in hosts if host not in ips], ips=ips)
+
+
+def _is_address(host: str) -> bool:
     with contextlib.suppress(ValueError):
-        return san.check(ips=[str(ipaddress.ip_address(host))])
-    return san.check(dns=[host])
+        return bool(ipaddress.ip_address(host))
+    return False

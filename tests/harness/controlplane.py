@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness import certificates, kubeconfig, loopback
@@ -13,21 +15,37 @@ from harness.process import Process
 _HOST = "127.0.0.1"
 
 
-class ControlPlane:
-    """A control plane on loopback in one directory; its only user is an administrator."""
+@dataclass(frozen=True, kw_only=True)
+class Face:
+    """What an API server is to those who call it."""
 
-    def __init__(self, *, binaries: Binaries, directory: Path) -> None:
+    host: str = _HOST
+    """The one address on which it listens; with nodes, one that pods can reach."""
+    services: str = "10.96.0.0/16"
+    names: Sequence[str] = ()
+    """Other names and addresses that it is called by."""
+    options: Sequence[str] = ()
+
+
+LOOPBACK = Face()
+
+
+class ControlPlane:
+    """A control plane in one directory; its only user is an administrator."""
+
+    def __init__(self, *, binaries: Binaries, directory: Path, face: Face = LOOPBACK) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._binaries = binaries
         self._directory = directory
+        self._face = face
         self._etcd_url = f"http://{_HOST}:{loopback.free_port()}"
         self._undo = ExitStack()
         self._serving = certificates.serving_certificate(
-            directory=directory / "serving", host=_HOST
+            directory=directory / "serving", host=_HOST, also=[face.host, *face.names]
         )
         self._signing_key = certificates.signing_key(directory / "service-accounts.key")
         self.port = loopback.free_port()
-        self.url = f"https://{_HOST}:{self.port}"
+        self.url = f"https://{face.host}:{self.port}"
         self.ca = self._serving.ca
         self.token = secrets.token_hex(16)
         self.processes: list[Process] = []
@@ -73,7 +91,7 @@ class ControlPlane:
         command: list[str | Path] = [
             self._binaries.kube_apiserver,
             f"--etcd-servers={self._etcd_url}",
-            f"--bind-address={_HOST}",
+            f"--bind-address={self._face.host}",
             f"--secure-port={self.port}",
             f"--cert-dir={self._directory / 'apiserver'}",
             f"--tls-cert-file={self._serving.certificate}",
@@ -83,8 +101,9 @@ class ControlPlane:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--token-auth-file={tokens}",
             "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--service-cluster-ip-range={self._face.services}",
             "--allow-privileged",
+            *self._face.options,
         ]
         return self._start("kube-apiserver", command, url=f"{self.url}/readyz")
 

@@ -15,7 +15,7 @@ from harness import binaries, cache, gang, loopback, tools
 from harness.api import Api
 from harness.cluster import Cluster
 from harness.controllers import Controllers
-from harness.controlplane import ControlPlane
+from harness.controlplane import LOOPBACK, ControlPlane, Face
 from harness.process import Process
 
 NAMED = "TFADMIT_TEST_KUBECONFIG"
@@ -46,10 +46,12 @@ def running(
 
 
 @contextmanager
-def own_cluster(*, directory: Path, say: cache.Say = cache.to_stderr) -> Iterator[Cluster]:
+def own_cluster(
+    *, directory: Path, face: Face = LOOPBACK, say: cache.Say = cache.to_stderr
+) -> Iterator[Cluster]:
     """A control plane with JobSet and Trainer, as processes of this machine."""
     found = binaries.find(say=say)
-    plane = ControlPlane(binaries=found, directory=directory / "controlplane")
+    plane = ControlPlane(binaries=found, directory=directory / "controlplane", face=face)
     api = Api(url=plane.url, ca=plane.ca, token=plane.token)
     cluster = Cluster(
         api=api, kubectl=found.kubectl, kubeconfig=plane.kubeconfig, directory=directory

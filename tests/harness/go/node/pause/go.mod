@@ -1,0 +1,3 @@
+module tfadmit.dev/tests/node/pause
+
+go 1.26.0
