@@ -39,7 +39,7 @@ class Cluster:
         self.kubeconfig = kubeconfig
         self.directory = directory
         self.webhook_host = webhook_host
-        self._kubectl = kubectl
+        self.program = kubectl
 
     def kubectl(
         self,
@@ -55,7 +55,7 @@ class Cluster:
             "KUBECACHEDIR": str(self.directory / "kubectl"),
         }
         done = subprocess.run(
-            [str(self._kubectl), *arguments],
+            [str(self.program), *arguments],
             env=environ,
             input=input,
             capture_output=True,

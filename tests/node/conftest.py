@@ -1,0 +1,119 @@
+"""The node layer: one cluster with nodes per run, on which the shipped manifests really run.
+
+Everything in this folder is marked ``node``, runs after all other tests, and is skipped where it
+cannot run (it needs Linux and root), except with ``CI=true``, where it then fails.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from harness import environment, tools
+from harness.cluster import Cluster
+from harness.node import deploy, images, machine
+from harness.node import nodes as harness_nodes
+from harness.node.nodes import Nodes
+
+_HERE = Path(__file__).parent
+# How long a test may take; that its fixtures build and start is not counted.
+_SECONDS = 300
+# The order in which what a test needs is there: each of these stays for the rest of the run.
+_STAGES = ("nodes", "tfadmit", "training_image")
+
+
+# Around those of the other layers: the marker is set before `-m` is heeded, and the order after them.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    ours = [item for item in items if _HERE in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.node)
+        stated = item.get_closest_marker("timeout")
+        seconds = stated.args[0] if stated else _SECONDS
+        item.add_marker(pytest.mark.timeout(seconds, func_only=True), append=False)
+    yield
+    mine = set(ours)
+    items.sort(key=lambda item: _stage(item) if item in mine else -1)
+
+
+def _stage(item: pytest.Item) -> int:
+    names = getattr(item, "fixturenames", ())
+    return sum(1 for stage in _STAGES if stage in names)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _possible() -> None:
+    """Skip, or fail, where there can be no nodes."""
+    if os.environ.get(environment.NAMED):
+        return
+    if reason := machine.why_not():
+        _give_up(reason)
+
+
+@pytest.fixture(scope="session")
+def nodes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Nodes]:
+    """A cluster with two nodes, JobSet and Trainer, and without tfadmit."""
+    with ExitStack() as stack:
+        # The first build takes minutes: its progress goes to the terminal, not into a report.
+        with _uncaptured(request.config), _unavailable_is_told():
+            directory = tmp_path_factory.mktemp("nodes")
+            started = stack.enter_context(harness_nodes.running(directory=directory))
+            started.take(images.archive(images.WEBHOOK, images.webhook))
+        yield started
+
+
+@pytest.fixture(scope="session")
+def cluster(nodes: Nodes) -> Cluster:
+    """The cluster of these nodes."""
+    return nodes.cluster
+
+
+@pytest.fixture(scope="session")
+def tfadmit(cluster: Cluster) -> Iterator[None]:
+    """tfadmit in the cluster, installed as the page for platform teams says."""
+    with deploy.installed(cluster):
+        yield
+
+
+@pytest.fixture(scope="session")
+def training_image(request: pytest.FixtureRequest, nodes: Nodes) -> str:
+    """The image to train with, on all nodes."""
+    with _uncaptured(request.config), _unavailable_is_told():
+        nodes.take(images.archive(images.TRAINING, images.training))
+    return images.TRAINING
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A fresh namespace; its deletion is not waited for."""
+    name = cluster.create_namespace()
+    yield name
+    cluster.delete("Namespace", name)
+
+
+@contextmanager
+def _uncaptured(config: pytest.Config) -> Iterator[None]:
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        yield
+
+
+@contextmanager
+def _unavailable_is_told() -> Iterator[None]:
+    try:
+        yield
+    except tools.UnavailableError as error:
+        _give_up(str(error))
+
+
+def _give_up(reason: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

@@ -1,0 +1,131 @@
+"""The nodes themselves, without tfadmit: pods run, and reach each other and the API server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+from harness import loopback
+from harness.cluster import Cluster
+from harness.process import Process
+from node import support
+
+_SERVE = ("python", "-m", "http.server", "8000", "--directory", "/etc")
+_FETCH = (
+    "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=10).read().decode())"
+)
+
+
+@pytest.fixture
+def server(cluster: Cluster, namespace: str) -> str:
+    """A server on the first node, behind a Service; the name of its pod."""
+    labels = {"app": "server"}
+    support.started(
+        cluster, support.pod(namespace, "server", *_SERVE, node="node-1", labels=labels)
+    )
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8000}]},
+    }
+    cluster.apply(service)
+    return "server"
+
+
+def fetch(url: str) -> tuple[str, ...]:
+    return ("python", "-c", _FETCH, url)
+
+
+def test_two_nodes_are_ready_and_two_pods_run_on_two_nodes(cluster: Cluster, namespace: str):
+    pods = support.started(
+        cluster,
+        *(
+            support.pod(namespace, f"on-{node}", "sleep", "600", node=node)
+            for node in ("node-1", "node-2")
+        ),
+    )
+    assert [pod["spec"]["nodeName"] for pod in pods] == ["node-1", "node-2"]
+    assert len({pod["status"]["hostIP"] for pod in pods}) == 2
+
+
+@pytest.mark.parametrize("node", ["node-1", "node-2"])
+def test_a_pod_reaches_a_service_by_name_from_both_nodes(
+    cluster: Cluster, namespace: str, server: str, node: str
+):
+    url = f"http://web.{namespace}.svc.cluster.local/os-release"
+    printed = support.output(cluster, support.pod(namespace, "client", *fetch(url), node=node))
+    assert "VERSION_CODENAME=trixie" in printed
+
+
+def test_a_pod_sees_its_peer_on_the_other_node_under_its_own_address(
+    cluster: Cluster, namespace: str, server: str
+):
+    address = cluster.get("Pod", server, namespace)["status"]["podIP"]
+    client = support.pod(namespace, "client", *fetch(f"http://{address}:8000/"), node="node-2")
+    support.ended(cluster, client)
+    own = cluster.get("Pod", "client", namespace)["status"]["podIP"]
+    assert own in support.logs(cluster, namespace, server)
+
+
+def test_a_pod_reaches_the_api_server_with_its_own_token(cluster: Cluster, namespace: str):
+    ask = """
+import json, ssl, urllib.request
+place = "/var/run/secrets/kubernetes.io/serviceaccount/"
+trust = ssl.create_default_context(cafile=place + "ca.crt")
+request = urllib.request.Request(
+    "https://kubernetes.default.svc/apis/authentication.k8s.io/v1/selfsubjectreviews",
+    data=json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode(),
+    headers={"Authorization": "Bearer " + open(place + "token").read(),
+             "Content-Type": "application/json"})
+print(json.load(urllib.request.urlopen(request, context=trust))["status"]["userInfo"]["username"])
+"""
+    printed = support.output(cluster, support.pod(namespace, "asks", "python", "-c", ask))
+    assert printed == f"system:serviceaccount:{namespace}:default\n"
+
+
+def test_logs_and_exec_reach_the_pod(cluster: Cluster, namespace: str):
+    say = ("sh", "-c", "echo hello; echo trouble >&2; exec sleep 600")
+    support.started(cluster, support.pod(namespace, "talks", *say, node="node-2"))
+    cluster.wait(
+        lambda: support.logs(cluster, namespace, "talks").splitlines(),
+        until=lambda lines: sorted(lines) == ["hello", "trouble"],
+        what="both lines in the logs",
+    )
+    inside = cluster.kubectl("exec", "talks", "-n", namespace, "--", "id", "-u")
+    assert inside.stdout == "65532\n"
+    failed = cluster.kubectl(
+        "exec", "talks", "-n", namespace, "--", "sh", "-c", "exit 7", check=False
+    )
+    assert failed.returncode == 7
+
+
+def test_port_forward_reaches_the_pod(cluster: Cluster, namespace: str, server: str):
+    port = loopback.free_port()
+    forward = Process(
+        name="kubectl port-forward",
+        command=[
+            *(cluster.program, f"--kubeconfig={cluster.kubeconfig}", "--namespace", namespace),
+            *("port-forward", "service/web", f"{port}:80"),
+        ],
+        log=cluster.directory / "port-forward.log",
+    )
+    try:
+        forward.start(ready=lambda: loopback.healthy(f"http://127.0.0.1:{port}/os-release"))
+    finally:
+        forward.stop()
+
+
+def test_a_container_that_takes_too_much_memory_is_killed(cluster: Cluster, namespace: str):
+    greedy = ("python", "-c", "x = bytearray(200_000_000); print(len(x))")
+    limits = {"resources": {"limits": {"memory": "100Mi"}}}
+    pod = support.ended(cluster, support.pod(namespace, "greedy", *greedy, **limits), well=False)
+    (status,) = pod["status"]["containerStatuses"]
+    assert status["state"]["terminated"]["reason"] == "OOMKilled"
+
+
+def test_the_tests_machine_has_no_rule_of_ours(cluster: Cluster):
+    done = subprocess.run(["/usr/sbin/iptables-save"], capture_output=True, text=True, check=True)
+    assert not re.search("KUBE-", done.stdout)
