@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness import tools
 from harness.api import Object
-from harness.cluster import Cluster
+from harness.cluster import Cluster, load
 from harness.node import images
 
 Json = dict[str, Any]
@@ -71,3 +72,60 @@ def _phase(cluster: Cluster, item: Json, phase: str) -> Object:
         printed = cluster.kubectl("logs", name, "--namespace", namespace, check=False)
         raise AssertionError(f"{name} is {seen['status']}\n{printed.stdout}{printed.stderr}")
     return seen
+
+
+def example(name: str, *, namespace: str) -> Json:
+    """A shipped example, in a namespace of the test's own."""
+    (manifest,) = load(tools.ROOT / "deploy" / "examples" / name)
+    manifest["metadata"]["namespace"] = namespace
+    return manifest
+
+
+def complete(cluster: Cluster, namespace: str, name: str, *, seconds: float = 180) -> None:
+    """Wait until a TrainJob is Complete; a failed one is told with its pods' logs."""
+    trainjob = cluster.wait(
+        lambda: cluster.get("TrainJob", name, namespace),
+        until=lambda seen: conditions(seen).keys() & {"Complete", "Failed"},
+        timeout=seconds,
+        what=f"TrainJob {name} ends",
+    )
+    if "Complete" not in conditions(trainjob):
+        raise AssertionError(f"{conditions(trainjob)}\n{all_logs(cluster, namespace)}")
+
+
+def conditions(item: Object) -> dict[str, str]:
+    """The conditions that hold, with their messages."""
+    found = item.get("status", {}).get("conditions") or []
+    return {
+        condition["type"]: condition.get("message", "")
+        for condition in found
+        if condition["status"] == "True"
+    }
+
+
+def worker(cluster: Cluster, namespace: str, trainjob: str, index: int) -> str:
+    """The name of the newest pod of a worker."""
+    labels = {
+        "jobset.sigs.k8s.io/jobset-name": trainjob,
+        "batch.kubernetes.io/job-completion-index": str(index),
+    }
+    pods = cluster.list("Pod", namespace, labels=labels)
+    if not pods:
+        raise AssertionError(f"{trainjob} has no pod of index {index}")
+    newest = max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+    return str(newest["metadata"]["name"])
+
+
+def worker_logs(cluster: Cluster, namespace: str, trainjob: str, index: int) -> str:
+    return logs(cluster, namespace, worker(cluster, namespace, trainjob, index))
+
+
+def all_logs(cluster: Cluster, namespace: str) -> str:
+    """What every pod printed, and how its containers are: for a test that failed."""
+    said = []
+    for pod in cluster.list("Pod", namespace):
+        name, status = pod["metadata"]["name"], pod["status"]
+        printed = cluster.kubectl("logs", name, "-n", namespace, "--tail=60", check=False)
+        said.append(f"--- {name}: {status.get('phase')} {status.get('containerStatuses')}")
+        said.append(printed.stdout + printed.stderr)
+    return "\n".join(said)
