@@ -7,7 +7,7 @@ cannot run (it needs Linux and root), except with ``CI=true``, where it then fai
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import NoReturn
@@ -27,7 +27,7 @@ _SECONDS = 300
 _STAGES = ("nodes", "tfadmit", "training_image")
 
 
-# Around those of the other layers: the marker is set before `-m` is heeded, and the order after them.
+# Around the other layers: the marker is set before `-m` is heeded, and the order after theirs.
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     ours = [item for item in items if _HERE in item.path.parents]
@@ -42,8 +42,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 
 
 def _stage(item: pytest.Item) -> int:
-    names = getattr(item, "fixturenames", ())
-    return sum(1 for stage in _STAGES if stage in names)
+    return sum(1 for stage in _STAGES if stage in _fixtures(item))
+
+
+def _fixtures(item: pytest.Item) -> Collection[str]:
+    names: Collection[str] = getattr(item, "fixturenames", ())
+    return names
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -64,8 +68,12 @@ def nodes(
         # The first build takes minutes: its progress goes to the terminal, not into a report.
         with _uncaptured(request.config), _unavailable_is_told():
             directory = tmp_path_factory.mktemp("nodes")
-            started = stack.enter_context(harness_nodes.running(directory=directory))
-            started.take(images.archive(images.WEBHOOK, images.webhook))
+            recipes = [images.WEBHOOK]
+            if any("training_image" in _fixtures(item) for item in request.session.items):
+                recipes.append(images.TRAINING)
+            started = stack.enter_context(
+                harness_nodes.running(directory=directory, recipes=recipes)
+            )
         yield started
 
 
@@ -83,11 +91,9 @@ def tfadmit(cluster: Cluster) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def training_image(request: pytest.FixtureRequest, nodes: Nodes) -> str:
-    """The image to train with, on all nodes."""
-    with _uncaptured(request.config), _unavailable_is_told():
-        nodes.take(images.archive(images.TRAINING, images.training))
-    return images.TRAINING
+def training_image(nodes: Nodes) -> str:
+    """The image to train with, which is on all nodes when a test asks for it."""
+    return images.TRAINING.name
 
 
 @pytest.fixture

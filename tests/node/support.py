@@ -19,7 +19,7 @@ def pod(
     *command: str,
     node: str | None = None,
     labels: Mapping[str, str] | None = None,
-    image: str = images.WEBHOOK,
+    image: str = images.WEBHOOK.name,
     **container: Any,
 ) -> Json:
     """A pod with one container, on this node if one is named."""

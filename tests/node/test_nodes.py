@@ -77,7 +77,7 @@ place = "/var/run/secrets/kubernetes.io/serviceaccount/"
 trust = ssl.create_default_context(cafile=place + "ca.crt")
 request = urllib.request.Request(
     "https://kubernetes.default.svc/apis/authentication.k8s.io/v1/selfsubjectreviews",
-    data=json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode(),
+    data=b'{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}',
     headers={"Authorization": "Bearer " + open(place + "token").read(),
              "Content-Type": "application/json"})
 print(json.load(urllib.request.urlopen(request, context=trust))["status"]["userInfo"]["username"])
@@ -120,8 +120,9 @@ def test_port_forward_reaches_the_pod(cluster: Cluster, namespace: str, server: 
 
 def test_a_container_that_takes_too_much_memory_is_killed(cluster: Cluster, namespace: str):
     greedy = ("python", "-c", "x = bytearray(200_000_000); print(len(x))")
-    limits = {"resources": {"limits": {"memory": "100Mi"}}}
-    pod = support.ended(cluster, support.pod(namespace, "greedy", *greedy, **limits), well=False)
+    limits = {"limits": {"memory": "100Mi"}}
+    greedy_pod = support.pod(namespace, "greedy", *greedy, resources=limits)
+    pod = support.ended(cluster, greedy_pod, well=False)
     (status,) = pod["status"]["containerStatuses"]
     assert status["state"]["terminated"]["reason"] == "OOMKilled"
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from harness import cache
-from harness.node import nodes
+from harness.node import images, nodes
 
 
 def main() -> None:
@@ -18,7 +18,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as directory:
         try:
-            with nodes.running(directory=Path(directory), count=count) as started:
+            with nodes.own(
+                directory=Path(directory), recipes=[images.WEBHOOK], count=count
+            ) as started:
                 print(f"export KUBECONFIG={started.cluster.kubeconfig}", flush=True)
                 cache.to_stderr(f"{count} nodes are ready; end them with Ctrl-C")
                 signal.pause()

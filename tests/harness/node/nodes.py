@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import tarfile
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import cache, environment
+from harness import cache, environment, tools
 from harness.cluster import Cluster
 from harness.controlplane import Face
-from harness.node import agents, leftovers, oci, plan, programs, services, wiring
-from harness.node.machine import Machine
-from harness.node.runtime import PAUSE_IMAGE, Runtime
+from harness.node import agents, images, leftovers, plan, programs, services, store, wiring
+from harness.node.machine import Machine, run
+from harness.node.runtime import Runtime
 from harness.process import Process
 
 _FACE = Face(
@@ -27,6 +27,10 @@ _FACE = Face(
     ),
     options=("--kubelet-preferred-address-types=InternalIP",),
 )
+
+
+# With the kubeconfig of a cluster: the command that takes the name of an OCI archive.
+LOADER = "TFADMIT_TEST_LOAD_IMAGES"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +48,11 @@ class Nodes:
     """What a test holds in its hands beside the cluster."""
 
     cluster: Cluster
-    nodes: Sequence[Node]
-    dns: Process
-
-    def take(self, archive: Path) -> None:
-        """Take an image's archive in on each node."""
-        for node in self.nodes:
-            node.runtime.take(archive)
+    names: Sequence[str]
+    """The nodes on which pods can run, in a fixed order."""
+    own: Sequence[Node] = ()
+    """What runs them; nothing on a cluster that the user names."""
+    dns: Process | None = None
 
 
 def state() -> Path:
@@ -60,9 +62,34 @@ def state() -> Path:
 
 @contextmanager
 def running(
-    *, directory: Path, count: int = 2, say: cache.Say = cache.to_stderr
+    *,
+    directory: Path,
+    recipes: Sequence[images.Recipe],
+    environ: Mapping[str, str] = os.environ,
+    say: cache.Say = cache.to_stderr,
 ) -> Iterator[Nodes]:
-    """A cluster with so many nodes.
+    """A cluster whose nodes have these images: our own two nodes, or what the user names."""
+    named = environ.get(environment.NAMED)
+    if named:
+        loader = environ.get(LOADER)
+        with _named(
+            Path(named), directory=directory, recipes=recipes, loader=loader, say=say
+        ) as nodes:
+            yield nodes
+    else:
+        with own(directory=directory, recipes=recipes, say=say) as nodes:
+            yield nodes
+
+
+@contextmanager
+def own(
+    *,
+    directory: Path,
+    recipes: Sequence[images.Recipe],
+    count: int = 2,
+    say: cache.Say = cache.to_stderr,
+) -> Iterator[Nodes]:
+    """A cluster with so many nodes of this machine.
 
     One at a time on a machine: names and addresses are fixed, so that the leftovers of a run that
     was killed are known by name.
@@ -72,27 +99,62 @@ def running(
     with cache.lock(place, say=say), ExitStack() as undo:
         leftovers.remove(place)
         undo.callback(leftovers.remove, place)
+        filled = store.ready(recipes, found=found, place=place, say=say)
         undo.enter_context(_reached_without_proxy())
         plans = [plan.Node(number=number) for number in range(1, count + 1)]
         machines = [_machine(node, place=place, found=found, undo=undo) for node in plans]
-        for node, machine in zip(plans, machines, strict=True):
-            wiring.connect_to_host(node, machine)
-        wiring.route_services(plans[0])
-        wiring.connect_nodes(list(zip(plans, machines, strict=True)))
+        pairs = list(zip(plans, machines, strict=True))
+        _connect(pairs)
         cluster = undo.enter_context(
             environment.own_cluster(directory=directory, face=_FACE, say=say)
         )
-        scheduler = services.scheduler(program=found.kube_scheduler, cluster=cluster)
-        undo.callback(scheduler.stop)
-        dns = services.dns(program=found.coredns, cluster=cluster)
-        undo.callback(dns.stop)
-        pause = _pause_image(place / "pause.tar", program=found.pause)
-        started = [
-            _node(node, machine=machine, found=found, cluster=cluster, pause=pause, undo=undo)
-            for node, machine in zip(plans, machines, strict=True)
-        ]
-        _wait_until_ready(cluster, count=count)
-        yield Nodes(cluster=cluster, nodes=started, dns=dns)
+        dns = _services(cluster, found=found, undo=undo)
+        started = []
+        for node, machine in pairs:
+            store.give(filled, machine)
+            started.append(_node(node, machine=machine, found=found, cluster=cluster, undo=undo))
+        names = _ready(cluster, count=count)
+        yield Nodes(cluster=cluster, names=names, own=started, dns=dns)
+
+
+@contextmanager
+def _named(
+    kubeconfig: Path,
+    *,
+    directory: Path,
+    recipes: Sequence[images.Recipe],
+    loader: str | None,
+    say: cache.Say,
+) -> Iterator[Nodes]:
+    if not loader:
+        raise tools.UnavailableError(
+            f"the nodes of {kubeconfig} need the images of the tests: set {LOADER} to the command"
+            ' that loads an archive, such as "kind load image-archive"'
+        )
+    for recipe in recipes:
+        archive = directory / "image.tar"
+        images.write_archive(archive, name=recipe.name, image=recipe.build(say))
+        run([*shlex.split(loader), archive], timeout=600)
+    with environment.named_cluster(
+        kubeconfig=kubeconfig, webhook_host="127.0.0.1", directory=directory, say=say
+    ) as cluster:
+        yield Nodes(cluster=cluster, names=_ready(cluster, count=1))
+
+
+def _connect(pairs: Sequence[tuple[plan.Node, Machine]]) -> None:
+    for node, machine in pairs:
+        wiring.connect_to_host(node, machine)
+    first, _ = pairs[0]
+    wiring.route_services(first)
+    wiring.connect_nodes(pairs)
+
+
+def _services(cluster: Cluster, *, found: programs.Programs, undo: ExitStack) -> Process:
+    scheduler = services.scheduler(program=found.kube_scheduler, cluster=cluster)
+    undo.callback(scheduler.stop)
+    dns = services.dns(program=found.coredns, cluster=cluster)
+    undo.callback(dns.stop)
+    return dns
 
 
 def _machine(node: plan.Node, *, place: Path, found: programs.Programs, undo: ExitStack) -> Machine:
@@ -107,12 +169,10 @@ def _node(
     machine: Machine,
     found: programs.Programs,
     cluster: Cluster,
-    pause: Path,
     undo: ExitStack,
 ) -> Node:
     runtime = Runtime(node=node, machine=machine, found=found)
     undo.callback(runtime.start().stop)
-    runtime.take(pause)
     started = []
     # kube-proxy waits for the node, which the kubelet makes.
     for start in (agents.kubelet, agents.proxy):
@@ -122,22 +182,14 @@ def _node(
     return Node(plan=node, machine=machine, runtime=runtime, agents=started)
 
 
-def _pause_image(target: Path, *, program: Path) -> Path:
-    layer = target.with_suffix(".layer")
-    with tarfile.open(layer, "w") as archive:
-        archive.add(program, arcname="pause")
-    settings = oci.Settings(entrypoint=("/pause",), user="65535:65535")
-    oci.write(target, name=PAUSE_IMAGE, layers=[layer], settings=settings)
-    return target
-
-
-def _wait_until_ready(cluster: Cluster, *, count: int) -> None:
-    cluster.wait(
+def _ready(cluster: Cluster, *, count: int) -> list[str]:
+    ready = cluster.wait(
         lambda: [node for node in cluster.list("Node") if _is_ready(node)],
-        until=lambda ready: len(ready) == count,
+        until=lambda found: len(found) >= count,
         timeout=60,
         what=f"{count} nodes are ready",
     )
+    return sorted(node["metadata"]["name"] for node in ready)
 
 
 def _is_ready(node: dict[str, object]) -> bool:

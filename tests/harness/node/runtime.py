@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.node import plan, programs
+from harness.node import oci, plan, programs
 from harness.node.machine import Machine
 from harness.process import Process
 
 _SOCKET = "/run/containerd/containerd.sock"
 ENDPOINT = f"unix://{_SOCKET}"
+# What containerd keeps, below the directory of its machine.
+ROOT = Path("containerd", "root")
+PAUSE_IMAGE = "tfadmit.dev/tests/pause:1"
 # Where the kubelet's images are in containerd.
 _NAMESPACE = "k8s.io"
 
@@ -67,13 +71,20 @@ class Runtime:
         return True
 
 
-PAUSE_IMAGE = "tfadmit.dev/tests/pause:1"
+def pause_archive(target: Path, *, program: Path) -> Path:
+    """Write the image of the first process of each pod."""
+    layer = target.with_suffix(".layer")
+    with tarfile.open(layer, "w") as archive:
+        archive.add(program, arcname="pause")
+    settings = oci.Settings(entrypoint=("/pause",), user="65535:65535")
+    oci.write(target, name=PAUSE_IMAGE, layers=[layer], settings=settings)
+    return target
 
 
 def _configuration(*, directory: Path, network: Path) -> str:
     return f"""\
 version = 3
-root = "{directory}/root"
+root = "{directory.parent / ROOT}"
 state = "/run/containerd"
 disabled_plugins = ["io.containerd.internal.v1.opt"]
 
