@@ -37,6 +37,10 @@ class Image:
     settings: oci.Settings
 
 
+class UnknownBaseError(ValueError):
+    """An image is built on another one that nobody makes here."""
+
+
 class StepError(RuntimeError):
     """A command of a Dockerfile failed; the message shows what it printed."""
 
@@ -54,7 +58,7 @@ def build(
     stages = dockerfile.parse(text, arguments=arguments)
     for stage in stages:
         if stage.base not in known:
-            raise dockerfile.UnknownError(
+            raise UnknownBaseError(
                 f"FROM {stage.base}: only {', '.join(sorted(known))} can stand there"
             )
         known[stage.name] = _stage(stage, context=context, known=known, say=say)

@@ -29,12 +29,12 @@ class Recipe:
 
 def webhook(say: cache.Say) -> build.Image:
     """The admission server."""
-    return _built(_RECIPES / "webhook" / "Dockerfile", bases=_python(say), say=say)
+    return _built(_RECIPES / "webhook" / "Dockerfile", bases=bases(say), say=say)
 
 
 def training(say: cache.Say) -> build.Image:
     """The image to train with, on TensorFlow for CPUs instead of NVIDIA's image."""
-    python = _python(say)
+    python = bases(say)
     base = _built(_TENSORFLOW, bases=python, say=say)
     return build.build(
         (_RECIPES / "training" / "Dockerfile").read_text(),
@@ -63,7 +63,8 @@ def _built(recipe: Path, *, bases: Mapping[str, build.Image], say: cache.Say) ->
     return build.build(recipe.read_text(), context=tools.ROOT, bases=bases, say=say)
 
 
-def _python(say: cache.Say) -> dict[str, build.Image]:
+def bases(say: cache.Say) -> dict[str, build.Image]:
+    """What stands for the images of registries, by their names there."""
     root = rootfs.ready(say=say)
     settings = oci.Settings(environment=rootfs.ENVIRONMENT, command=("python3",))
     image = build.Image(key=rootfs.entry().name, layers=(root,), settings=settings)

@@ -34,15 +34,6 @@ def remove(place: Path) -> None:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
-def wait_until_quiet(place: Path) -> None:
-    """Wait until the kernel has ended what belonged to nodes that were killed."""
-    deadline = time.monotonic() + _SECONDS
-    while [*_processes(place), *_interfaces()]:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"still there after {_SECONDS} s: {[*_processes(place)]}")
-        time.sleep(0.05)
-
-
 def of_this_machine(place: Path) -> dict[str, list[str]]:
     """Everything that a node could leave, by kind, as sorted lines to compare."""
     return {
