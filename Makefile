@@ -6,19 +6,19 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-fast test-training test-cluster soak bench bench-servers bench-check check format lock clean
+.PHONY: help demo test test-fast test-training test-cluster soak bench bench-servers bench-check e2e check format lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP) ## The main job without a cluster: a TrainJob in, the admitted pods out
 	@$(BIN)/tfadmit demo
 
-test: $(STAMP) ## All tests; the cluster layer builds a real control plane once (5 to 12 minutes on 2 cores)
+test: $(STAMP) ## All tests; the first run builds a real control plane and nodes (15 to 30 minutes on 2 cores)
 	$(BIN)/python -m pytest
 
 test-fast: $(STAMP) ## Only the tests that need neither a cluster nor TensorFlow
-	$(BIN)/python -m pytest -m "not cluster and not training"
+	$(BIN)/python -m pytest -m "not cluster and not training and not node"
 
 test-training: $(STAMP) ## Only the tests with real TensorFlow processes; the first run installs TensorFlow
 	$(BIN)/python -m pytest -m training
@@ -37,6 +37,9 @@ bench-servers: $(STAMP) ## The same application behind several servers (20 minut
 
 bench-check: $(STAMP) ## Fail when the pure path does over 10 % more than it did (ARGS=--update)
 	@PYTHONPATH=tests $(BIN)/python -m bench.guard $(ARGS)
+
+e2e: $(STAMP) ## Only the tests on nodes where pods run; Linux and root, about 15 minutes more the first time
+	$(BIN)/python -m pytest -m node
 
 check: $(STAMP) ## Lint, format, types, import directions, spelling
 	$(BIN)/ruff check
