@@ -1,6 +1,8 @@
 """Options and fixtures that every layer of the tests shares."""
 
 import os
+from collections import defaultdict
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -25,3 +27,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the time of each layer, which is a folder here; its fixtures are counted with it."""
+    layers: dict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                layers[_layer(report.nodeid)] += report.duration
+    if len(layers) > 1:
+        terminalreporter.section("time of each layer")
+        for layer, seconds in layers.items():
+            terminalreporter.write_line(f"{layer:12} {seconds:7.1f} s")
+
+
+def _layer(nodeid: str) -> str:
+    parts = Path(nodeid.partition("::")[0]).parts
+    return next((part for part in parts[:-1] if part != "tests"), "tests")

@@ -17,4 +17,5 @@ Each module does one thing and knows only those before it in this list:
 ``controllers``   JobSet and Trainer, outside of the cluster, with their own webhooks
 ``environment``   our own cluster, or the one that the user names
 ``install``       the shipped manifests of tfadmit and its real server
+``node``          nodes on which pods run; a package with a list of its own
 """

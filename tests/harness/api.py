@@ -97,6 +97,16 @@ class Api:
         )
         return _decode(answer.status, answer.data)
 
+    def text(self, path: str, *, query: Mapping[str, str] | None = None) -> str:
+        """Read what is no object: the log of a container."""
+        url = self._url + path + (f"?{urlencode(query)}" if query else "")
+        answer = self._pool.request(
+            "GET", url, headers=self._headers, timeout=_TIMEOUT, retries=False
+        )
+        if answer.status >= 400:
+            _decode(answer.status, answer.data)
+        return answer.data.decode(errors="replace")
+
     def resource(self, kind: str, *, api_version: str | None = None) -> Resource:
         """Find a kind (``Pod``, ``pods`` or ``po``), asking the server anew while it is unknown."""
         deadline = time.monotonic() + _DISCOVERY_SECONDS

@@ -36,10 +36,10 @@ class Cluster:
         webhook_host: str = "127.0.0.1",
     ) -> None:
         self.api = api
+        self.program = kubectl
         self.kubeconfig = kubeconfig
         self.directory = directory
         self.webhook_host = webhook_host
-        self.program = kubectl
 
     def kubectl(
         self,
@@ -121,11 +121,12 @@ class Cluster:
         *,
         until: Callable[[T], object] = bool,
         timeout: float = 30,
+        pause: float = _POLL_SECONDS,
         what: str,
     ) -> T:
         """Look until what is seen is right, and return it; an object that is absent is waited for.
 
-        On a timeout the message says what was seen last.
+        On a timeout the message says what was seen last. ``pause`` is for looks that cost much.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -140,7 +141,7 @@ class Cluster:
                 seen = error
             if time.monotonic() > deadline:
                 raise AssertionError(f"{what}: not within {timeout:g} s; last seen: {_show(seen)}")
-            time.sleep(_POLL_SECONDS)
+            time.sleep(pause)
 
     def create_namespace(self, *, prefix: str = "test-") -> str:
         """A fresh namespace in which pods can be created."""

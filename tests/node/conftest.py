@@ -7,6 +7,7 @@ cannot run (it needs Linux and root), except with ``CI=true``, where it then fai
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -19,6 +20,8 @@ from harness.cluster import Cluster
 from harness.node import deploy, images, machine
 from harness.node import nodes as harness_nodes
 from harness.node.nodes import Nodes
+from node import support, trainings
+from node.trainings import Training
 
 _HERE = Path(__file__).parent
 # How long a test may take; that its fixtures build and start is not counted.
@@ -102,6 +105,46 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     name = cluster.create_namespace()
     yield name
     cluster.delete("Namespace", name)
+
+
+@pytest.fixture(scope="session")
+def data(nodes: Nodes, training_image: str) -> Iterator[Path]:
+    """A folder that all nodes share, as they would a network file system, with images in it."""
+    if not nodes.own:
+        pytest.skip("on a cluster of somebody else's no storage is known that all nodes share")
+    place = harness_nodes.state() / "storage"
+    (place / "data").mkdir(parents=True)
+    for folder in (place, place / "data"):
+        folder.chmod(0o777)
+    script = (tools.ROOT / "tests/training/digits.py").read_text()
+    namespace = nodes.cluster.create_namespace()
+    pod = support.pod(
+        namespace, "images", "python", "-c", script, "/storage/data", image=images.TRAINING.name,
+        volumeMounts=[{"name": "storage", "mountPath": "/storage"}],
+    )  # fmt: skip
+    pod["spec"]["volumes"] = [{"name": "storage", "hostPath": {"path": str(place)}}]
+    support.ended(nodes.cluster, pod)
+    nodes.cluster.delete("Namespace", namespace)
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def training(cluster: Cluster, tfadmit: None, namespace: str, data: Path) -> Iterator[Training]:
+    """A training on two nodes that a test starts and disturbs."""
+    output = data / "out"
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir()
+    output.chmod(0o777)
+    yield Training(cluster=cluster, namespace=namespace, storage=data)
+    # Its pods use both cores: the next test starts without them.
+    cluster.delete("TrainJob", trainings.NAME, namespace)
+    cluster.wait(
+        lambda: cluster.list("Pod", namespace),
+        until=lambda pods: not pods,
+        timeout=60,
+        what="the pods are gone",
+    )
 
 
 @contextmanager

@@ -49,8 +49,11 @@ def ended(cluster: Cluster, item: Json, *, well: bool = True) -> Object:
     return _phase(cluster, item, "Succeeded" if well else "Failed")
 
 
-def logs(cluster: Cluster, namespace: str, name: str, *options: str) -> str:
-    return cluster.kubectl("logs", name, "--namespace", namespace, *options).stdout
+def logs(cluster: Cluster, namespace: str, name: str) -> str:
+    """What a pod printed so far, as `kubectl logs` shows it."""
+    return cluster.api.text(
+        f"{cluster.api.resource('Pod').path(namespace=namespace, name=name)}/log"
+    )
 
 
 def output(cluster: Cluster, item: Json) -> str:
@@ -81,12 +84,13 @@ def example(name: str, *, namespace: str) -> Json:
     return manifest
 
 
-def complete(cluster: Cluster, namespace: str, name: str, *, seconds: float = 180) -> None:
+def complete(cluster: Cluster, namespace: str, name: str, *, seconds: float = 400) -> None:
     """Wait until a TrainJob is Complete; a failed one is told with its pods' logs."""
     trainjob = cluster.wait(
         lambda: cluster.get("TrainJob", name, namespace),
         until=lambda seen: conditions(seen).keys() & {"Complete", "Failed"},
         timeout=seconds,
+        pause=0.5,
         what=f"TrainJob {name} ends",
     )
     if "Complete" not in conditions(trainjob):

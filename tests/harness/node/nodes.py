@@ -52,7 +52,7 @@ class Nodes:
     """The nodes on which pods can run, in a fixed order."""
     own: Sequence[Node] = ()
     """What runs them; nothing on a cluster that the user names."""
-    dns: Process | None = None
+    dns: services.Dns | None = None
 
 
 def state() -> Path:
@@ -149,7 +149,7 @@ def _connect(pairs: Sequence[tuple[plan.Node, Machine]]) -> None:
     wiring.connect_nodes(pairs)
 
 
-def _services(cluster: Cluster, *, found: programs.Programs, undo: ExitStack) -> Process:
+def _services(cluster: Cluster, *, found: programs.Programs, undo: ExitStack) -> services.Dns:
     scheduler = services.scheduler(program=found.kube_scheduler, cluster=cluster)
     undo.callback(scheduler.stop)
     dns = services.dns(program=found.coredns, cluster=cluster)

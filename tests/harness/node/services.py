@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness import loopback
@@ -54,7 +56,32 @@ def scheduler(*, program: Path, cluster: Cluster) -> Process:
     return process.start(ready=lambda: loopback.healthy(url, ca=serving / "ca.crt"))
 
 
-def dns(*, program: Path, cluster: Cluster) -> Process:
+class Dns:
+    """CoreDNS, which a test can take away for a while."""
+
+    def __init__(self, process: Process, *, health: str) -> None:
+        self._process = process
+        self._health = health
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self._process.start(ready=lambda: loopback.healthy(self._health))
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.stop()
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """A while without it."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
+
+def dns(*, program: Path, cluster: Cluster) -> Dns:
     """CoreDNS, started, and the service under which pods ask it."""
     port, health = loopback.free_port(), loopback.free_port()
     corefile = cluster.directory / "Corefile"
@@ -72,9 +99,10 @@ def dns(*, program: Path, cluster: Cluster) -> Process:
         command=[program, "-conf", corefile],
         log=cluster.directory / "coredns.log",
     )
-    process.start(ready=lambda: loopback.healthy(f"http://{plan.HOST}:{health}/health"))
+    server = Dns(process, health=f"http://{plan.HOST}:{health}/health")
+    server.start()
     cluster.apply(_dns_service(port))
-    return process
+    return server
 
 
 def _dns_service(port: int) -> list[Object]:
