@@ -16,6 +16,8 @@ from pathlib import Path
 
 Say = Callable[[str], None]
 
+_LOCK = ".lock"
+
 
 def to_stderr(line: str) -> None:
     """Tell a waiting user what takes so long."""
@@ -44,7 +46,7 @@ def key(*, files: Iterable[Path], also: Iterable[str] = ()) -> str:
 def lock(entry: Path, *, say: Say) -> Iterator[None]:
     """Hold the entry for this process; the lock ends with the process, however it ends."""
     entry.mkdir(parents=True, exist_ok=True)
-    with (entry / ".lock").open("w") as handle:
+    with (entry / _LOCK).open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -70,6 +72,26 @@ def created(target: Path) -> Iterator[Path]:
         _remove(partial)
 
 
+def used(entry: Path) -> Path:
+    """Note that an entry is in use, so that ``forget`` leaves it; give it back."""
+    (entry / _LOCK).touch()
+    return entry
+
+
+def forget(folder: Path, *, unused_days: float, now: float) -> list[str]:
+    """Remove the entries of a folder that nobody used for so long; give their names."""
+    gone = []
+    for file in folder.glob(f"*/{_LOCK}"):
+        with file.open() as handle:
+            if now - file.stat().st_mtime < unused_days * 86_400:
+                continue
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(file.parent)
+            gone.append(file.parent.name)
+    return sorted(gone)
 def made(place: Path, name: str, *, make: Callable[[Path], None], say: Say) -> Path:
     """The part of an entry, made under its lock when it is not there.
 

@@ -65,6 +65,11 @@ def build(
     return known[stages[-1].name]
 
 
+def kept() -> Path:
+    """Where the layers are, each with an entry of its own."""
+    return cache.directory() / "layers"
+
+
 def _stage(stage: Stage, *, context: Path, known: Mapping[str, Image], say: cache.Say) -> Image:
     image = known[stage.base]
     for instruction in stage.instructions:
@@ -114,7 +119,7 @@ def _step(
             repr(sorted(image.settings.environment.items())),
         ],
     )
-    layer = cache.directory() / "layers" / key
+    layer = kept() / key
     if not (layer / "files").exists():
         with cache.lock(layer, say=say):
             if not (layer / "files").exists():
@@ -124,7 +129,7 @@ def _step(
                     _carry_out(
                         instruction, image=image, source=source, context=context, upper=partial
                     )
-    return replace(image, key=key, layers=(*image.layers, layer / "files"))
+    return replace(image, key=key, layers=(*image.layers, cache.used(layer) / "files"))
 
 
 def _source(instruction: Instruction) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 from harness import cache, environment, tools
 from harness.cluster import Cluster
 from harness.controlplane import Face
-from harness.node import agents, images, leftovers, plan, programs, services, store, wiring
+from harness.node import agents, build, images, leftovers, plan, programs, services, store, wiring
 from harness.node.machine import Machine, run
 from harness.node.runtime import Runtime
 from harness.process import Process
@@ -99,6 +100,9 @@ def own(
     with cache.lock(place, say=say), ExitStack() as undo:
         leftovers.remove(place)
         undo.callback(leftovers.remove, place)
+        for folder in (build.kept(), store.kept()):
+            # Each change of our code makes new ones of some hundred megabytes.
+            cache.forget(folder, unused_days=3, now=time.time())
         filled = store.ready(recipes, found=found, place=place, say=say)
         undo.enter_context(_reached_without_proxy())
         plans = [plan.Node(number=number) for number in range(1, count + 1)]

@@ -21,6 +21,11 @@ _DATABASE = Path("io.containerd.metadata.v1.bolt", "meta.db")
 _SNAPSHOTTER = "io.containerd.snapshotter.v1.overlayfs"
 
 
+def kept() -> Path:
+    """Where the stores are, one for each set of images."""
+    return cache.directory() / "stores"
+
+
 def ready(
     recipes: Sequence[images.Recipe],
     *,
@@ -32,7 +37,7 @@ def ready(
     built = {recipe.name: recipe.build(say) for recipe in recipes}
     parts = [f"{name} {image.key} {image.settings}" for name, image in built.items()]
     key = cache.key(files=[found.pause], also=[PAUSE_IMAGE, str(found.containerd), *parts])
-    entry = cache.directory() / "stores" / key
+    entry = kept() / key
     target = entry / "root"
     if not target.exists():
         with cache.lock(entry, say=say):
@@ -40,7 +45,7 @@ def ready(
                 say(f"taking images in: {', '.join(built)}")
                 with cache.created(target) as partial:
                     _fill(partial, built=built, found=found, place=place)
-    return target
+    return cache.used(entry) / "root"
 
 
 def give(store: Path, machine: Machine) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,17 @@ def _hold(entry: Path, held, release) -> None:
     with cache.lock(entry, say=print):
         held.set()
         release.wait(20)
+
+
+def test_what_nobody_used_for_days_is_forgotten_and_the_rest_stays(tmp_path: Path):
+    for name in ("old", "new", "held"):
+        with cache.lock(tmp_path / name, say=print):
+            (tmp_path / name / "file").touch()
+    now = (tmp_path / "old" / ".lock").stat().st_mtime + 10 * 86_400
+    os.utime(tmp_path / "new" / ".lock", (now, now))
+    with cache.lock(tmp_path / "held", say=print):
+        os.utime(tmp_path / "held" / ".lock", (0, 0))
+        assert cache.forget(tmp_path, unused_days=3, now=now) == ["old"]
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "held"}
+    cache.used(tmp_path / "new")
+    assert cache.forget(tmp_path, unused_days=3, now=time.time()) == ["held"]
