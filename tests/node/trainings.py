@@ -136,14 +136,15 @@ class Training:
         status = self._cluster.get("JobSet", NAME, self._namespace).get("status", {})
         return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
 
-    def reasons(self) -> list[str]:
-        """What the containers that failed left as their reason."""
-        found = []
+    def reasons(self) -> dict[int, str]:
+        """What the workers that failed left as their reason, after their exit code."""
+        found = {}
         for pod in self._cluster.list("Pod", self._namespace):
+            index = int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])
             for status in pod["status"].get("containerStatuses", []):
                 ended = status["state"].get("terminated", {})
                 if ended.get("exitCode"):
-                    found.append(f"{ended['exitCode']}: {ended.get('message', '')}")
+                    found[index] = f"{ended['exitCode']}: {ended.get('message', '')}"
         return found
 
     def evict(self, worker: int) -> None:
