@@ -51,6 +51,7 @@ def test_the_api_server_calls_the_webhook_through_its_service(cluster: Cluster, 
     # The label that the webhook copied: the file has it on the runtime only.
     assert labels == {"trainer.kubeflow.org/framework": "tensorflow"}
     hooks = cluster.get("MutatingWebhookConfiguration", "tfadmit")["webhooks"]
+    assert all(hook["clientConfig"]["caBundle"] for hook in hooks)
     assert all("url" not in hook["clientConfig"] for hook in hooks)
     assert {hook["clientConfig"]["service"]["name"] for hook in hooks} == {"tfadmit-webhook"}
 
@@ -76,3 +77,12 @@ def test_every_server_pod_may_be_replaced_one_at_a_time_only(cluster: Cluster):
     budget = cluster.get("PodDisruptionBudget", deploy.DEPLOYMENT, deploy.NAMESPACE)["status"]
     assert budget["expectedPods"] == 3
     assert budget["disruptionsAllowed"] == 1
+
+
+def test_the_commands_for_administrators_find_all_well(cluster: Cluster):
+    deploy.tfadmit(cluster, "certs", "status")
+
+
+def test_two_holders_of_certificates_are_available(cluster: Cluster):
+    status = cluster.get("Deployment", deploy.CERTIFICATES, deploy.NAMESPACE)["status"]
+    assert status["availableReplicas"] == 2

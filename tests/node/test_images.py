@@ -31,7 +31,7 @@ def installed(webhook: build.Image) -> dict[str, Path]:
 
 def test_the_server_is_started_as_the_dockerfile_says(webhook: build.Image):
     configuration = webhook.settings.configuration()
-    assert configuration["Entrypoint"] == ["tfadmit"]
+    assert configuration["Entrypoint"] == ["tini", "--", "tfadmit"]
     assert configuration["Cmd"] == []
     assert configuration["User"] == "65532:65532"
     assert set(configuration["ExposedPorts"]) == {"10250/tcp", "8080/tcp"}
@@ -39,6 +39,7 @@ def test_the_server_is_started_as_the_dockerfile_says(webhook: build.Image):
     assert environment.pop("PATH").startswith("/opt/tfadmit/bin:/usr/local/bin:")
     assert environment == {
         "HOME": "/tmp",
+        "MALLOC_MMAP_THRESHOLD_": "131072",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
     }

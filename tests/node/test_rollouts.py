@@ -145,6 +145,33 @@ def test_a_deleted_pod(cluster: Cluster, while_jobs_are_created):
         deploy.wait_until_available(cluster)
 
 
+def test_a_deleted_secret_of_the_server_s_certificate(cluster: Cluster, while_jobs_are_created):
+    before = _uid(cluster)
+    with while_jobs_are_created():
+        cluster.delete("Secret", deploy.LEAF_SECRET, deploy.NAMESPACE)
+        cluster.wait(
+            lambda: _uid(cluster),
+            until=lambda uid: uid != before,
+            timeout=60,
+            what="a new Secret",
+        )
+        # Every replica takes it up at once; jobs come for a while after that.
+        time.sleep(10)
+    deploy.tfadmit(cluster, "certs", "status")
+
+
+def test_a_rotation_of_the_ca(cluster: Cluster, while_jobs_are_created):
+    kind = "MutatingWebhookConfiguration"
+    before = cluster.get(kind, "tfadmit")["webhooks"][0]["clientConfig"]["caBundle"]
+    with while_jobs_are_created():
+        deploy.tfadmit(cluster, "certs", "rotate", "--ca")
+        time.sleep(5)
+    after = cluster.get(kind, "tfadmit")["webhooks"][0]["clientConfig"]["caBundle"]
+    # The old one is still trusted, beside the new one.
+    assert after != before
+    deploy.tfadmit(cluster, "certs", "status")
+
+
 def test_a_node_that_is_drained(cluster: Cluster, nodes, while_jobs_are_created):
     """One at a time, as the disruption budget asks: a drain as in an upgrade of the cluster."""
     if len(nodes.names) < 2:
@@ -164,6 +191,11 @@ def test_a_node_that_is_drained(cluster: Cluster, nodes, while_jobs_are_created)
 def _names(cluster: Cluster) -> set[str]:
     pods = cluster.list("Pod", deploy.NAMESPACE, labels=_LABELS)
     return {pod["metadata"]["name"] for pod in pods}
+
+
+def _uid(cluster: Cluster) -> str:
+    uid: str = cluster.get("Secret", deploy.LEAF_SECRET, deploy.NAMESPACE)["metadata"]["uid"]
+    return uid
 
 
 def _scale(cluster: Cluster, replicas: int) -> None:

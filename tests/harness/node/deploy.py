@@ -2,63 +2,75 @@
 
 from __future__ import annotations
 
-import base64
-import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from harness import certificates, tools
+from harness import tools
+from harness.api import ApiError
 from harness.cluster import Cluster
 
 NAMESPACE = "tfadmit-system"
 DEPLOYMENT = "tfadmit-webhook"
-HOST = f"{DEPLOYMENT}.{NAMESPACE}.svc"
-BASE = tools.ROOT / "deploy" / "base"
+CERTIFICATES = "tfadmit-certs"
+LEAF_SECRET = "tfadmit-webhook-tls"
+OVERLAY = tools.ROOT / "deploy" / "overlays" / "self-managed"
 RUNTIME = tools.ROOT / "deploy" / "runtimes" / "tensorflow-distributed.yaml"
+PROGRAM = Path(sys.executable).with_name("tfadmit")
 
-_KINDS = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
+_KINDS = "mutatingwebhookconfiguration,validatingwebhookconfiguration"
 
 
 @contextmanager
 def installed(cluster: Cluster) -> Iterator[None]:
-    """The webhook with a handed-over certificate, and the shipped runtime; removed afterwards."""
+    """The webhook with certificates of its own, and the shipped runtime; removed afterwards."""
     try:
-        _install(cluster)
+        cluster.kubectl("apply", "-k", str(OVERLAY))
+        wait_until_available(cluster, seconds=240)
+        # The API server takes a new caBundle up a moment later than it can be read.
+        cluster.wait(
+            lambda: _applied(cluster),
+            timeout=60,
+            pause=0.5,
+            what="the webhook answers for the shipped runtime",
+        )
         yield
     finally:
         # The configurations first, or labelled objects are refused in between.
         gone = ("--ignore-not-found", "--wait=false")
-        cluster.kubectl("delete", ",".join(_KINDS), "tfadmit", *gone)
+        cluster.kubectl("delete", _KINDS, "tfadmit", *gone)
         cluster.kubectl("delete", "-f", str(RUNTIME), *gone)
-        cluster.kubectl("delete", "-k", str(BASE), *gone)
-
-
-def _install(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "-f", str(BASE / "namespace.yaml"))
-    directory = cluster.directory / "tfadmit-tls"
-    serving = certificates.serving_certificate(directory=directory, host=HOST)
-    files = [f"--from-file=tls.crt={serving.certificate}", f"--from-file=tls.key={serving.key}"]
-    in_namespace = ("--namespace", NAMESPACE)
-    cluster.kubectl("create", "secret", "generic", f"{DEPLOYMENT}-tls", *files, *in_namespace)
-    cluster.kubectl("apply", "-k", str(BASE), "-l", "app.kubernetes.io/component=server")
-    wait_until_available(cluster)
-    cluster.kubectl("apply", "-k", str(BASE), "-l", "app.kubernetes.io/component=admission")
-    for kind in _KINDS:
-        _trust(cluster, kind, ca=serving.ca.read_bytes())
-    # A refusal would come from the webhook; that it is called at all is a test's to prove.
-    cluster.kubectl("apply", "-f", str(RUNTIME))
+        cluster.kubectl("delete", "-k", str(OVERLAY), *gone)
 
 
 def wait_until_available(cluster: Cluster, *, seconds: int = 120) -> None:
-    """Wait until the last rollout is complete."""
-    status = ("rollout", "status", f"deployment/{DEPLOYMENT}", f"--timeout={seconds}s")
-    cluster.kubectl(*status, "--namespace", NAMESPACE, timeout=seconds + 10)
+    """Wait until the last rollouts of the server and of its certificates are complete."""
+    for name in (CERTIFICATES, DEPLOYMENT):
+        status = ("rollout", "status", f"deployment/{name}", f"--timeout={seconds}s")
+        cluster.kubectl(*status, "--namespace", NAMESPACE, timeout=seconds + 10)
 
 
-def _trust(cluster: Cluster, kind: str, *, ca: bytes) -> None:
-    bundle = base64.b64encode(ca).decode()
-    hooks = cluster.get(kind, "tfadmit")["webhooks"]
-    patch = {
-        "webhooks": [{"name": hook["name"], "clientConfig": {"caBundle": bundle}} for hook in hooks]
-    }
-    cluster.kubectl("patch", kind, "tfadmit", "--patch", json.dumps(patch))
+def tfadmit(cluster: Cluster, *arguments: str, timeout: float = 300) -> str:
+    """Run the command line as the administrator and return what it prints; a failure shows it."""
+    done = subprocess.run(
+        [str(PROGRAM), *arguments, "--kubeconfig", str(cluster.kubeconfig)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env=dict(os.environ),
+    )
+    if done.returncode:
+        raise AssertionError(f"tfadmit {' '.join(arguments)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _applied(cluster: Cluster) -> bool:
+    try:
+        cluster.apply(RUNTIME)
+    except ApiError:
+        return False
+    return True
