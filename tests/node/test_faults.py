@@ -102,7 +102,8 @@ def test_a_worker_that_never_comes_is_named_within_the_deadline(training: Traini
     (absent,) = {0, 1, 2} - said.keys()
     for reason in said.values():
         assert reason.startswith("75: ")
-        assert f"{trainings.NAME}-node-0-{absent}." in reason
+        assert f"worker {absent} (1 of 3) not found in 10 s" in reason
+        assert f"grep -e {trainings.NAME}-node-0-{absent}-" in reason
 
 
 def test_a_wrong_tf_config_fails_at_once_and_says_so(training: Training):

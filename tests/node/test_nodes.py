@@ -13,9 +13,17 @@ from harness.process import Process
 from node import support
 
 _SERVE = ("python", "-m", "http.server", "8000", "--directory", "/etc")
-_FETCH = (
-    "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=10).read().decode())"
-)
+# Tried again for a while: a pod runs before its server listens, and a service is a moment later.
+_FETCH = """
+import sys, time, urllib.request
+for attempt in range(60):
+    try:
+        print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode()); break
+    except OSError as error:
+        print(error, file=sys.stderr); time.sleep(0.5)
+else:
+    sys.exit(1)
+"""
 
 
 @pytest.fixture
