@@ -92,6 +92,8 @@ def forget(folder: Path, *, unused_days: float, now: float) -> list[str]:
             shutil.rmtree(file.parent)
             gone.append(file.parent.name)
     return sorted(gone)
+
+
 def made(place: Path, name: str, *, make: Callable[[Path], None], say: Say) -> Path:
     """The part of an entry, made under its lock when it is not there.
 
