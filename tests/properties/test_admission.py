@@ -6,10 +6,11 @@ One test with all properties, so that a run with N examples means N pods (`--hyp
 
 import copy
 import json
+import os
 
 import jsonpatch
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import admission
@@ -155,6 +156,8 @@ def round_of(pod):
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
+# Pods are what comes most, and what everything else is for: ten thousand where nobody waits.
+@settings(max_examples=10_000 if os.environ.get("CI") == "true" else settings().max_examples)
 @given(pods())
 def test_any_pod_is_admitted_completely_once_and_in_any_order(pod):
     once, _ = round_of(pod)

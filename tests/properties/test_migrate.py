@@ -312,7 +312,7 @@ def carried(path, value, result):
 
 
 # Each example is written, read and judged: a tenth of a second or two, so fewer of them.
-@settings(max_examples=min(1_000, settings().max_examples // 3))
+@settings(max_examples=min(400, settings().max_examples // 3))
 @given(tfjobs(), options)
 def test_every_tfjob_is_translated_and_nothing_is_lost_in_silence(tfjob, chosen):
     before = copy.deepcopy(tfjob)
