@@ -126,7 +126,7 @@ def test_the_training_dockerfile_gives_user_home_and_start(tmp_path: Path):
     assert configuration["User"] == "65532:65532"
     assert "HOME=/home/tensorflow" in configuration["Env"]
     files = build.files(image.layers)
-    assert "tensorflow:x:65532:" in files["etc/passwd"].read_text()
+    assert "tensorflow:x:65532:65532:" in files["etc/passwd"].read_text()
     assert files["workspace/output"].stat().st_uid == 65532
     assert files["home/tensorflow"].stat().st_uid == 65532
     assert "usr/local/bin/tfadmit-run" in files

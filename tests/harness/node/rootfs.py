@@ -18,7 +18,6 @@ NAME = "python:3.13-slim"
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 _SUITE = "trixie"
-_MIRROR = "http://deb.debian.org/debian"
 _PACKAGES = ("python3", "python3-venv", "ca-certificates")
 # What the package manager needs and no image does; what belongs to the machine that made it.
 _REMOVED = ("var/cache/apt", "var/lib/apt/lists", "var/log", "usr/share/doc", "usr/share/man")
@@ -28,7 +27,7 @@ _FORMAT = "2"
 
 def entry() -> Path:
     """The cache entry for exactly this recipe and this kind of machine."""
-    recipe = [_SUITE, _MIRROR, *_PACKAGES, *_REMOVED, *_EMPTIED, _FORMAT, platform.machine()]
+    recipe = [_SUITE, *_PACKAGES, *_REMOVED, *_EMPTIED, _FORMAT, platform.machine()]
     return cache.directory() / f"rootfs-{_SUITE}-{cache.key(files=[], also=recipe)}"
 
 
@@ -50,7 +49,7 @@ def ready(*, say: cache.Say = cache.to_stderr) -> Path:
 
 def _make(target: Path) -> None:
     include = f"--include={','.join(_PACKAGES)}"
-    _run("debootstrap", "--variant=minbase", include, _SUITE, str(target), _MIRROR)
+    _run("debootstrap", "--variant=minbase", include, _SUITE, str(target))
     _run("chroot", str(target), "python3", "-m", "venv", "/usr/local")
     for name in _REMOVED:
         shutil.rmtree(target / name, ignore_errors=True)
