@@ -57,19 +57,33 @@ def test_all_roles_know_each_other_and_the_workers_are_as_many_as_asked(cluster,
         }
 
 
-def test_what_a_trainjob_says_reaches_the_workers_only(cluster, namespace):
-    pods = started(
-        cluster, namespace, "tensorflow-ps", count=4, numNodes=2,
-        image="registry.example.com/mine:1", command=["serve"], args=[],
-    )  # fmt: skip
-    images = {task: pod["spec"]["containers"][0]["image"] for task, pod in pods.items()}
-    shipped = "nvcr.io/nvidia/tensorflow:24.03-tf2-py3"
-    assert images == {
-        ("chief", 0): shipped,
-        ("ps", 0): shipped,
-        ("worker", 0): "registry.example.com/mine:1",
-        ("worker", 1): "registry.example.com/mine:1",
+def test_what_a_trainjob_says_reaches_all_roles(cluster, namespace):
+    program = {
+        "image": "registry.example.com/mine:1",
+        "command": ["tfadmit-run", "--server", "--"],
+        "args": ["python", "train.py"],
     }
+    limits = {"cpu": "2", "memory": "4Gi"}
+    pods = started(
+        cluster, namespace, "evaluator/tensorflow-ps-evaluator", count=5, numNodes=2, **program,
+        env=[{"name": "EPOCHS", "value": "3"}], resourcesPerNode={"limits": limits},
+    )  # fmt: skip
+    assert {role for role, _ in pods} == {"chief", "worker", "ps", "evaluator"}
+    for pod in pods.values():
+        (container,) = pod["spec"]["containers"]
+        assert {name: container[name] for name in program} == program
+        assert container["resources"]["limits"] == limits
+        assert support.env(pod)["EPOCHS"] == "3"
+
+
+def test_without_a_program_of_the_trainjob_all_roles_run_that_of_the_runtime(cluster, namespace):
+    pods = started(cluster, namespace, "tensorflow-ps", count=4)
+    programs = {
+        (container["image"], *container["command"])
+        for pod in pods.values()
+        for container in pod["spec"]["containers"]
+    }
+    assert len(programs) == 1
 
 
 def test_no_parameter_server_is_left_over_when_the_chief_has_succeeded(cluster, namespace):

@@ -1,4 +1,4 @@
-"""What the runtime tensorflow-ps runs in its workers and parameter servers, with a plain chief."""
+"""What the runtime tensorflow-ps runs where a TrainJob brings no program, with a plain chief."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ RUNTIME = tasks.ROOT / "deploy/runtimes/tensorflow-ps.yaml"
 CHIEF = [str(Path(__file__).parent / "scripts" / "plain_chief.py")]
 
 
-def program(role):
+def program():
     jobs = yaml.safe_load(RUNTIME.read_text())["spec"]["template"]["spec"]["replicatedJobs"]
-    (job,) = [job for job in jobs if job["name"] == role]
+    (job,) = [job for job in jobs if job["name"] == "node"]
     (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
-    python, *options = container["command"]
+    python, *words = container["command"]
     assert python == "python"
-    return [*options, *container["args"]]
+    return words
 
 
 def test_the_shipped_servers_serve_a_chief_until_they_are_ended(start):
     environments = loopback_pods.parameter_servers(workers=2)
     servers = [
-        start(f"{role}-{index}", program("ps" if role == "ps" else "node"), env=env)
+        start(f"{role}-{index}", program(), env=env)
         for role in ("worker", "ps")
         for index, env in enumerate(environments[role])
     ]
