@@ -73,13 +73,19 @@ class Training:
     def runtime(self) -> support.Json:
         """The shipped runtime as one of the namespace, with the storage mounted."""
         (runtime,) = load(deploy.RUNTIME)
+        return self.on_storage(runtime)
+
+    def on_storage(self, runtime: support.Json) -> support.Json:
+        """A runtime as one of the namespace, with the storage mounted in every role."""
         runtime["kind"] = "TrainingRuntime"
         runtime["metadata"] |= {"name": "with-storage", "namespace": self._namespace}
-        pod = pod_of(runtime)
-        pod["volumes"].append({"name": "storage", "hostPath": {"path": str(self._storage)}})
-        pod["containers"][0]["volumeMounts"].append({"name": "storage", "mountPath": "/storage"})
-        # A test does not wait for two minutes until a pod that ignores SIGTERM is gone.
-        pod["terminationGracePeriodSeconds"] = 20
+        for pod in pods_of(runtime):
+            volumes = pod.setdefault("volumes", [])
+            volumes.append({"name": "storage", "hostPath": {"path": str(self._storage)}})
+            mounts = pod["containers"][0].setdefault("volumeMounts", [])
+            mounts.append({"name": "storage", "mountPath": "/storage"})
+            # A test does not wait for two minutes until a pod that ignores SIGTERM is gone.
+            pod["terminationGracePeriodSeconds"] = 20
         return runtime
 
     def says(self, worker: int, text: str, *, seconds: float = 240, attempt: int = 0) -> None:
@@ -148,24 +154,33 @@ class Training:
         return found
 
     def evict(self, worker: int) -> None:
-        """Ask for the eviction of a worker's pod, as `kubectl drain` does."""
+        """Evict a worker's pod."""
         pod = self.pod(worker)
         assert pod
-        name = pod["metadata"]["name"]
-        path = f"/api/v1/namespaces/{self._namespace}/pods/{name}/eviction"
-        metadata = {"name": name, "namespace": self._namespace}
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-        try:
-            self._cluster.api.request("POST", path, body=eviction)
-        except ApiError as error:
-            raise AssertionError(f"the eviction of {name} was refused: {error}") from error
+        evict(self._cluster, pod)
+
+
+def evict(cluster: Cluster, pod: support.Json) -> None:
+    """Ask for the eviction of a pod, as `kubectl drain` does."""
+    metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}
+    path = "/api/v1/namespaces/{namespace}/pods/{name}/eviction".format(**metadata)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    try:
+        cluster.api.request("POST", path, body=eviction)
+    except ApiError as error:
+        raise AssertionError(f"the eviction of {metadata['name']} was refused: {error}") from error
 
 
 def pod_of(runtime: support.Json) -> support.Json:
     """The pod of the runtime's only job."""
-    (job,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
-    pod: support.Json = job["template"]["spec"]["template"]["spec"]
+    (pod,) = pods_of(runtime)
     return pod
+
+
+def pods_of(runtime: support.Json) -> list[support.Json]:
+    """The pod of each of the runtime's jobs."""
+    jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    return [job["template"]["spec"]["template"]["spec"] for job in jobs]
 
 
 def losses(log: str) -> dict[int, float]:
