@@ -9,6 +9,7 @@ import pytest
 from harness.api import ApiError
 from harness.cluster import Cluster
 from harness.node import deploy
+from harness.node.nodes import Nodes
 from node import support
 
 _COMPONENT = {"app.kubernetes.io/component": "server"}
@@ -24,10 +25,10 @@ def servers(cluster: Cluster) -> list[support.Json]:
     return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
 
-def test_three_replicas_are_available_and_on_both_nodes(cluster: Cluster):
+def test_three_replicas_are_available_and_on_both_nodes(cluster: Cluster, nodes: Nodes):
     status = cluster.get("Deployment", deploy.DEPLOYMENT, deploy.NAMESPACE)["status"]
     assert (status["availableReplicas"], status["readyReplicas"]) == (3, 3)
-    assert {pod["spec"]["nodeName"] for pod in servers(cluster)} == {"node-1", "node-2"}
+    assert {pod["spec"]["nodeName"] for pod in servers(cluster)} == set(nodes.names[:3])
 
 
 def test_the_server_runs_as_user_65532_from_a_root_that_cannot_be_written(cluster: Cluster):

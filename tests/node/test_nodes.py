@@ -9,6 +9,7 @@ import pytest
 
 from harness import loopback
 from harness.cluster import Cluster
+from harness.node.nodes import Nodes
 from harness.process import Process
 from node import support
 
@@ -27,12 +28,22 @@ else:
 
 
 @pytest.fixture
-def server(cluster: Cluster, namespace: str) -> str:
+def first(nodes: Nodes) -> str:
+    """The name of a node."""
+    return nodes.names[0]
+
+
+@pytest.fixture
+def last(nodes: Nodes) -> str:
+    """Another one, where there is one."""
+    return nodes.names[-1]
+
+
+@pytest.fixture
+def server(cluster: Cluster, namespace: str, first: str) -> str:
     """A server on the first node, behind a Service; the name of its pod."""
     labels = {"app": "server"}
-    support.started(
-        cluster, support.pod(namespace, "server", *_SERVE, node="node-1", labels=labels)
-    )
+    support.started(cluster, support.pod(namespace, "server", *_SERVE, node=first, labels=labels))
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -47,32 +58,36 @@ def fetch(url: str) -> tuple[str, ...]:
     return ("python", "-c", _FETCH, url)
 
 
-def test_two_nodes_are_ready_and_two_pods_run_on_two_nodes(cluster: Cluster, namespace: str):
+def test_two_nodes_are_ready_and_two_pods_run_on_two_nodes(
+    cluster: Cluster, namespace: str, nodes: Nodes
+):
+    if len(nodes.names) < 2:
+        pytest.skip("there is one node")
+    one, two = nodes.names[:2]
     pods = support.started(
         cluster,
-        *(
-            support.pod(namespace, f"on-{node}", "sleep", "600", node=node)
-            for node in ("node-1", "node-2")
-        ),
+        *(support.pod(namespace, f"on-{node}", "sleep", "600", node=node) for node in (one, two)),
     )
-    assert [pod["spec"]["nodeName"] for pod in pods] == ["node-1", "node-2"]
+    assert [pod["spec"]["nodeName"] for pod in pods] == [one, two]
     assert len({pod["status"]["hostIP"] for pod in pods}) == 2
 
 
-@pytest.mark.parametrize("node", ["node-1", "node-2"])
+@pytest.mark.parametrize("node", [0, -1], ids=["the server's node", "the other node"])
 def test_a_pod_reaches_a_service_by_name_from_both_nodes(
-    cluster: Cluster, namespace: str, server: str, node: str
+    cluster: Cluster, namespace: str, server: str, nodes: Nodes, node: int
 ):
     url = f"http://web.{namespace}.svc.cluster.local/os-release"
-    printed = support.output(cluster, support.pod(namespace, "client", *fetch(url), node=node))
+    printed = support.output(
+        cluster, support.pod(namespace, "client", *fetch(url), node=nodes.names[node])
+    )
     assert "VERSION_CODENAME=trixie" in printed
 
 
 def test_a_pod_sees_its_peer_on_the_other_node_under_its_own_address(
-    cluster: Cluster, namespace: str, server: str
+    cluster: Cluster, namespace: str, server: str, last: str
 ):
     address = cluster.get("Pod", server, namespace)["status"]["podIP"]
-    client = support.pod(namespace, "client", *fetch(f"http://{address}:8000/"), node="node-2")
+    client = support.pod(namespace, "client", *fetch(f"http://{address}:8000/"), node=last)
     support.ended(cluster, client)
     own = cluster.get("Pod", "client", namespace)["status"]["podIP"]
     assert own in support.logs(cluster, namespace, server)
@@ -94,9 +109,9 @@ print(json.load(urllib.request.urlopen(request, context=trust))["status"]["userI
     assert printed == f"system:serviceaccount:{namespace}:default\n"
 
 
-def test_logs_and_exec_reach_the_pod(cluster: Cluster, namespace: str):
+def test_logs_and_exec_reach_the_pod(cluster: Cluster, namespace: str, last: str):
     say = ("sh", "-c", "echo hello; echo trouble >&2; exec sleep 600")
-    support.started(cluster, support.pod(namespace, "talks", *say, node="node-2"))
+    support.started(cluster, support.pod(namespace, "talks", *say, node=last))
     cluster.wait(
         lambda: support.logs(cluster, namespace, "talks").splitlines(),
         until=lambda lines: sorted(lines) == ["hello", "trouble"],

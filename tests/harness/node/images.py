@@ -14,7 +14,6 @@ from harness.node import build, oci, rootfs
 
 _RECIPES = tools.ROOT / "deploy" / "images"
 _TENSORFLOW = Path(__file__).with_name("tensorflow.Dockerfile")
-_TENSORFLOW_NAME = "tests/tensorflow"
 # containerd reads "tfadmit/webhook" as a name of this registry, as docker does.
 _REGISTRY = "docker.io"
 
@@ -32,19 +31,23 @@ def webhook(say: cache.Say) -> build.Image:
     return _built(_RECIPES / "webhook" / "Dockerfile", bases=bases(say), say=say)
 
 
+def tensorflow(say: cache.Say) -> build.Image:
+    """TensorFlow for CPUs, without tfadmit, in place of NVIDIA's image."""
+    return _built(_TENSORFLOW, bases=bases(say), say=say)
+
+
 def training(say: cache.Say) -> build.Image:
     """The image to train with, on TensorFlow for CPUs instead of NVIDIA's image."""
-    python = bases(say)
-    base = _built(_TENSORFLOW, bases=python, say=say)
     return build.build(
         (_RECIPES / "training" / "Dockerfile").read_text(),
         context=tools.ROOT,
-        bases={**python, _TENSORFLOW_NAME: base},
-        arguments={"BASE": _TENSORFLOW_NAME},
+        bases={**bases(say), TENSORFLOW.name: tensorflow(say)},
         say=say,
     )
 
 
+# Under NVIDIA's own name, as the shipped runtimes and the Dockerfile say it.
+TENSORFLOW = Recipe(name="nvcr.io/nvidia/tensorflow:24.03-tf2-py3", build=tensorflow)
 WEBHOOK = Recipe(name="tfadmit/webhook:0.1.0", build=webhook)
 TRAINING = Recipe(name="tfadmit/training:0.1.0", build=training)
 
@@ -56,7 +59,13 @@ def write_archive(target: Path, *, name: str, image: build.Image) -> None:
             _layer(files, target=Path(scratch, f"{number}.tar"))
             for number, files in enumerate(image.layers)
         ]
-        oci.write(target, name=f"{_REGISTRY}/{name}", layers=layers, settings=image.settings)
+        oci.write(target, name=full_name(name), layers=layers, settings=image.settings)
+
+
+def full_name(name: str) -> str:
+    """An image's name with its registry, as containerd reads it."""
+    registry, _, rest = name.partition("/")
+    return name if rest and "." in registry else f"{_REGISTRY}/{name}"
 
 
 def _built(recipe: Path, *, bases: Mapping[str, build.Image], say: cache.Say) -> build.Image:
