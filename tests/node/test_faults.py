@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,14 +19,22 @@ _START = 'exec tfadmit-run -- "$@"'
 _LATE = f'if [ "$TF_TASK_INDEX" = 1 ]; then sleep "$LATE"; fi; {_START}'
 
 
-def test_undisturbed_all_workers_learn_and_stay_equal(training: Training):
+def test_undisturbed_all_workers_learn_and_stay_equal(training: Training, data: Path):
     training.start()
     training.completes()
     curve = trainings.losses(training.log(0))
     assert sorted(curve) == [1, 2, 3, 4]
     assert curve[4] < curve[1] / 2
-    assert trainings.fingerprints(training.log(0)) == trainings.fingerprints(training.log(1))
+    same = trainings.fingerprints(training.log(0))
+    assert [epoch for epoch, _ in same] == ["1", "2", "3", "4"]
+    assert trainings.fingerprints(training.log(1)) == same
     assert training.restarts() == (0, 0)
+    # All evaluate, or worker 0 would hang; it alone prints the result, and its files alone count.
+    assert "Test Accuracy" in training.log(0)
+    assert "Test Accuracy" not in training.log(1)
+    saved = {str(file.relative_to(data / "out")) for file in (data / "out").rglob("*")}
+    assert "model/cifar10.keras" in saved, saved
+    assert [name for name in saved if name.endswith(".keras")] == ["model/cifar10.keras"]
 
 
 def test_a_killed_worker_restarts_all_and_they_resume(training: Training, nodes: Nodes):
