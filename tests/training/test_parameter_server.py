@@ -12,11 +12,11 @@ ROLES = [str(Path(__file__).parent / "scripts" / "roles.py")]
 
 @pytest.fixture
 def training(start):
-    def begin(*, workers=2, servers=ROLES, **env):
+    def begin(*, workers=2, servers=ROLES, others=ROLES, **env):
         return {
             f"{role}-{index}": start(
                 f"{role}-{index}",
-                servers if role in ("ps", "worker") else ROLES,
+                servers if role in ("ps", "worker") else others,
                 env={**own, **env},
             )
             for role, environments in loopback_pods.parameter_servers(workers=workers).items()
@@ -47,6 +47,14 @@ def test_a_chief_without_the_library_raises_an_exception(training):
     """And its servers are `tfadmit-run --server`."""
     running = training(servers=["-m", "tfadmit_trainer", "--server"], PLAIN="1", FAIL="1")
     assert all_end(running, timeout=90) == {"chief-0": 1, **SERVERS}
+
+
+def test_one_command_is_right_for_every_role(training, tensorflow):
+    """As the roles of the runtime tensorflow-ps get it from a TrainJob."""
+    command = ["-m", "tfadmit_trainer", "--server", "--", str(tensorflow.python), *ROLES]
+    running = training(servers=command, others=command, EPOCHS="2")
+    assert all_end(running, timeout=90) == {"chief-0": 0, **SERVERS}
+    assert "EVALUATED ckpt-2" in running["evaluator-0"].text
 
 
 def test_the_chief_is_killed(training):

@@ -305,7 +305,7 @@ def explain(capsys, *argv):
 def test_a_rule_is_explained_with_examples(capsys, word):
     code, out, _ = explain(capsys, word)
     assert code == 0
-    assert out.startswith("TFA007 success-policy, level deny\n\nWith parameter servers")
+    assert out.startswith("TFA007 success-policy, level deny\n\nA successPolicy does not wait")
     assert "# failing\napiVersion" in out
     assert "# passing\napiVersion" in out
 

@@ -71,7 +71,12 @@ def depends(name, other, status="Complete"):
     return change(role(name), ("dependsOn",), [{"name": other, "status": status}])
 
 
-ENDS = {"successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]}}
+def success(operator, *names):
+    return {"operator": operator, "targetReplicatedJobs": list(names)}
+
+
+ENDS = {"successPolicy": success("All", "node")}
+PS = (make_trainer_job(), role("ps"))
 
 
 @pytest.mark.parametrize(
@@ -84,15 +89,12 @@ ENDS = {"successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]}}
         ("TFA004", change(runtime(), ("spec", "mlPolicy"), {"numNodes": 4, "torch": None})),
         ("TFA006", runtime(make_trainer_job(), role("master"))),
         ("TFA007", runtime(make_trainer_job(), role("chief"))),
-        ("TFA007", runtime(make_trainer_job(), role("ps"), **ENDS)),
-        (
-            "TFA007",
-            runtime(
-                make_trainer_job(),
-                role("ps"),
-                successPolicy={"operator": "Any", "targetReplicatedJobs": ["node", "ps"]},
-            ),
-        ),
+        ("TFA007", runtime(*PS, **ENDS)),
+        ("TFA007", runtime(*PS, successPolicy=success("Any", "node", "ps"))),
+        # the webhook names who ends, when the JobSet is created
+        ("TFA007", runtime(*PS)),
+        ("TFA007", runtime(*PS, successPolicy=success("All"))),
+        ("TFA007", runtime(*PS, successPolicy={"operator": "Any"})),
         # a helper is no task; its retries are nobody's business
         ("TFA008", runtime(make_trainer_job(), role("dataset-initializer", backoffLimit=3))),
         ("TFA009", runtime(change(make_trainer_job(), ("dependsOn",), [{"name": "x"}]))),
@@ -131,12 +133,33 @@ def test_what_is_right_is_no_finding(rule, content):
         (
             "TFA007",
             "deny",
+            runtime(*PS, successPolicy=success("All", "node", "ps")),
+            "does not end",
+        ),
+        ("TFA007", "deny", runtime(*PS, successPolicy=success("Any", "ps")), "does not end"),
+        # the fix names who ends: with a chief, workers serve it
+        (
+            "TFA007",
+            "deny",
+            runtime(role("chief"), *PS, successPolicy=success("All", "ps")),
+            "targetReplicatedJobs: [chief]}`",
+        ),
+        # it may be wanted for a last evaluation
+        (
+            "TFA007",
+            "warn",
             runtime(
                 make_trainer_job(),
                 role("evaluator"),
-                successPolicy={"operator": "All", "targetReplicatedJobs": ["evaluator"]},
+                successPolicy=success("All", "node", "evaluator"),
             ),
-            "does not end",
+            "targetReplicatedJobs[1] is 'evaluator', which ends if its program does",
+        ),
+        (
+            "TFA007",
+            "warn",
+            runtime(*PS, role("evaluator"), successPolicy=success("Any", "evaluator")),
+            "ends if its program does",
         ),
         (
             "TFA018",
@@ -376,7 +399,11 @@ def test_a_runtime_with_many_violations_is_told_all_of_them():
     node["template"]["spec"] |= {"completionMode": "NonIndexed", "backoffLimit": 6}
     node["dependsOn"] = [{"name": "ps"}]
     content = runtime(
-        role("ps"), node, role("chief", completions=2, parallelism=1), failurePolicy=None
+        role("ps"),
+        node,
+        role("chief", completions=2, parallelism=1),
+        failurePolicy=None,
+        successPolicy=success("All", "ps"),
     )
     content["spec"]["template"]["spec"]["network"] = {"enableDNSHostnames": False}
     content["spec"]["mlPolicy"]["torch"] = {}

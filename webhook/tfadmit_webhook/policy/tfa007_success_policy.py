@@ -1,35 +1,55 @@
-"""TFA007: with parameter servers or an evaluator the JobSet says whose success is its own.
+"""TFA007: a successPolicy does not wait for a role that does not end.
 
-Parameter servers never end by themselves, and an evaluator waits for checkpoints. Without a
-successPolicy that names the roles that end, the JobSet waits for all jobs: the training is over,
-and its pods stay. This is TFJob's cleanPodPolicy the other way round.
+Parameter servers never end by themselves: a JobSet that waits for them is never complete, and its
+pods stay after the training. This is TFJob's cleanPodPolicy the other way round. An evaluator ends
+if its program does, as it may be wanted for a last evaluation, so it is only warned of. Where no
+job is named, the webhook names those that end when the JobSet is created: the chief, without one
+the workers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 from tfadmit_webhook.policy.rule import Case, Finding, Rule
 
 PATH: raw.Path = ("spec", "template", "spec", "successPolicy")
 _ENDLESS = ("ps", "evaluator")
+_IF_EVALUATED = (
+    "the training is complete when its program has ended, and one that waits for checkpoints "
+    "without end keeps all pods running"
+)
 
 
 def check(case: Case) -> Iterator[Finding]:
-    """Find a JobSet that would wait for a role that does not end."""
-    endless = [job.name for job in case.tasks if job.group.role in _ENDLESS]
-    if not endless:
-        return
-    ending = [job.name for job in case.tasks if job.group.role not in _ENDLESS]
+    """Find a JobSet that waits for a role that does not end."""
+    roles = {job.name: job.group.role for job in case.tasks}
     policy = raw.mapping(raw.at(case.content, PATH))
     targets = [raw.text(name) for name in raw.sequence(policy.get("targetReplicatedJobs"))]
-    example = f"`successPolicy: {{operator: All, targetReplicatedJobs: [{', '.join(ending)}]}}`"
-    if not targets:
-        what = f"names no jobs, and {endless[0]!r} does not end"
-        yield Finding(path=PATH, what=what, fix=example)
+    endless = [name for name in targets if roles.get(name) in _ENDLESS]
+    if policy.get("operator") == "Any" and len(endless) < len(targets):
+        return
+    may_end = policy.get("operator") == "Any" and "evaluator" in map(roles.get, endless)
+    example = f"`successPolicy: {{operator: All, targetReplicatedJobs: [{_ending(roles)}]}}`"
     for index, name in enumerate(targets):
-        path = (*PATH, "targetReplicatedJobs", index)
-        if name in endless and policy.get("operator") != "Any":
-            yield Finding(path=path, what=f"is {name!r}, which does not end", fix=example)
+        if name not in endless:
+            continue
+        evaluates = roles[name] == "evaluator"
+        yield Finding(
+            path=(*PATH, "targetReplicatedJobs", index),
+            what=f"is {name!r}, which "
+            + ("ends if its program does" if evaluates else "does not end"),
+            fix=example,
+            why=_IF_EVALUATED if evaluates else "",
+            only_warn=evaluates or may_end,
+        )
+
+
+def _ending(roles: Mapping[str, contract.Role]) -> str:
+    """Give the jobs that the webhook would name: with a chief, its workers serve it."""
+    chiefs = [name for name, role in roles.items() if role == "chief"]
+    workers = [name for name, role in roles.items() if role == "worker"]
+    return ", ".join(chiefs or workers)
 
 
 RULE = Rule(
