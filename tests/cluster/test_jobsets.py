@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import builders
-from cluster import support
+from cluster import phases, support
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
 REPLICAS = "tfadmit.dev/replicas"
@@ -214,6 +214,19 @@ def test_the_end_of_the_chief_is_the_end_of_the_training_and_no_server_is_left(c
     # its pod stays, with the logs
     (left,) = support.pods(cluster, namespace, count=1)
     assert left["metadata"]["uid"] == chief["metadata"]["uid"]
+
+
+def test_without_a_success_policy_the_webhook_states_it(cluster, namespace):
+    runtime = roles_runtime(namespace)
+    del runtime["spec"]["template"]["spec"]["successPolicy"]
+    cluster.apply(runtime)
+    cluster.apply(trainjob(namespace, "evaluator=0", nodes=1))
+    pods = phases.tasks(cluster, namespace, count=3)
+    found = jobset(cluster, namespace)
+    assert found["spec"]["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["chief"]}
+    assert decided(found)["success"] == ["chief"]
+    phases.end(cluster, pods["chief", 0], code=0)
+    assert phases.ended(cluster, namespace, "mnist") == "Complete"
 
 
 def conditions(job):
