@@ -60,9 +60,13 @@ def mutate_jobset(request: review.Request, context: lookup.Context) -> Decision:
         return _shaped(jobset.created(request.object))
     wish = jobset.wish(request.object)
     unchanged = raw.mapping(request.old.get("spec")) == raw.mapping(request.object.get("spec"))
+    is_shaped = jobset_status.is_shaped(request.old)
     if unchanged and wish == jobset.wish(request.old):
+        # Without its mark the next change would not know that the JobSet was shaped.
+        if is_shaped and (mark := jobset_status.kept(request.object, request.old)):
+            return decision.patched(mark)
         return decision.allow(Reason.SPEC_UNCHANGED)
-    if not jobset_status.is_shaped(request.old):
+    if not is_shaped:
         warning = (
             f"annotation {contract.REPLICAS_ANNOTATION} has no effect: this JobSet was created "
             "without it, and JobSet keeps the numbers that it was created with"

@@ -152,7 +152,8 @@ def _change(roles: _Roles, old: raw.JsonObject) -> str:
 
 def _fixed(content: raw.JsonObject, roles: _Roles, change: str) -> Refusal:
     name = raw.text(raw.at(content, ("metadata", "name")))
-    wish = f"{contract.REPLICAS_ANNOTATION}: {roles.text!r}" if roles.text else "its jobs"
+    shown = jobset_replicas.shown(roles.text)
+    wish = f"{contract.REPLICAS_ANNOTATION}: {shown}" if roles.text else "its jobs"
     return Refusal(
         reason=Reason.CANNOT_FOLLOW,
         message=(

@@ -70,8 +70,13 @@ def plan(tasks: Sequence[runtime.Job]) -> Iterator[Inheritance]:
 
 
 def _source(tasks: Sequence[runtime.Job]) -> workload.Container | None:
+    """Give the container with the TrainJob's program, whichever others are tasks as well."""
     step = next((job for job in tasks if job.step == runtime.TRAINER_STEP), None)
-    return next(iter(workload.target_containers(step.pod)), None) if step else None
+    if step is None:
+        return None
+    regular = (one for one in step.pod.containers() if one.path[1] == "containers")
+    named = (one for one in regular if one.name == runtime.STEP_CONTAINER)
+    return next(named, None) or next(iter(workload.target_containers(step.pod)), None)
 
 
 def _inheritance(

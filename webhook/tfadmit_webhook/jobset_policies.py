@@ -25,7 +25,7 @@ def success(
     evaluator waits for checkpoints: JobSet's own default waits for them, too.
     """
     policy = raw.mapping(raw.at(content, _SUCCESS))
-    stated = [raw.text(name) for name in raw.sequence(policy.get(_TARGETS))]
+    stated = [name for name in raw.sequence(policy.get(_TARGETS)) if isinstance(name, str)]
     kept = [name for name in stated if name not in removed]
     if stated:
         return None if kept == stated else kept or _ending(tasks)

@@ -12,6 +12,7 @@ from tfadmit_trainer import contract, pattern
 from tfadmit_webhook import runtime
 
 _SINGLE: tuple[contract.Role, ...] = ("chief", "evaluator")
+_SHOWN = 80
 _ROLES: Mapping[str, contract.Role] = {**{role: role for role in contract.ROLES}, "master": "chief"}
 
 
@@ -41,8 +42,7 @@ class Fault:
     @property
     def what(self) -> str:
         """The end of a sentence that begins with where the text stands."""
-        shown = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
-        return f"is {shown!r}: {self.why}"
+        return f"is {shown(self.text)}: {self.why}"
 
 
 Wanted = Mapping[contract.Role, int]
@@ -82,19 +82,25 @@ def present_size(job: runtime.Job) -> Size:
     return Size(replicas=job.group.replicas, completions=job.group.completions)
 
 
+def shown(text: str) -> str:
+    """Quote what a user wrote, which may be very long, in one short line."""
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
+
+
 def _parse(text: str) -> Wanted | Fault:
     wanted: dict[contract.Role, int] = {}
     for word in (part.strip() for part in text.split(",") if text.strip()):
         name, _, number = (piece.strip() for piece in word.partition("="))
         role, count = _ROLES.get(name), _count(number)
         if not name or not number:
-            return Fault(why=f"{word!r} is not role=number", fix='"ps=2,evaluator=0", for example')
+            why = f"{shown(word)} is not role=number"
+            return Fault(why=why, fix='"ps=2,evaluator=0", for example')
         if role is None:
             return Fault(
-                why=f"there is no role {name!r}", fix=f"one of {', '.join(contract.ROLES)}"
+                why=f"there is no role {shown(name)}", fix=f"one of {', '.join(contract.ROLES)}"
             )
         if count is None:
-            why = f"{number!r} is no number of tasks from 0 to {pattern.MAX_TASKS:,}"
+            why = f"{shown(number)} is no number of tasks from 0 to {pattern.MAX_TASKS:,}"
             return Fault(why=why, fix=f"{role}=1, for example")
         if role in wanted:
             return Fault(why=f"it states {role} twice", fix=f"state {role} once")
@@ -115,7 +121,8 @@ def _role(jobs: Sequence[runtime.Job], role: contract.Role, count: int) -> Sizes
     own = [job for job in jobs if job.group.role == role]
     present = sum(job.group.size for job in own)
     if count == present:
-        return {job.name: present_size(job) for job in own}
+        others = [job for job in own if job.step != runtime.TRAINER_STEP]
+        return {job.name: present_size(job) for job in others}
     if not own:
         known = ", ".join(dict.fromkeys(job.group.role for job in jobs)) or "none"
         return Fault(

@@ -13,6 +13,9 @@ from tfadmit_webhook import facts, raw, workload
 JOBS_PATH: raw.Path = ("spec", "template", "spec", "replicatedJobs")
 _POD_TEMPLATE: raw.Path = ("template", "spec", "template")
 TRAINER_STEP = "trainer"
+# Trainer demands it in its step, and writes the TrainJob's program into no other.
+STEP_CONTAINER = "node"
+_GANG: raw.Path = ("spec", "podGroupPolicy")
 # The names that say a role by themselves.
 _TASK_NAMES = frozenset((*contract.ROLES, "master"))
 
@@ -77,6 +80,11 @@ def jobs(content: raw.JsonObject) -> tuple[Job, ...]:
         for index, item in enumerate(items)
         if isinstance(raw.at(item, _POD_TEMPLATE), dict)
     )
+
+
+def is_gang(content: raw.JsonObject) -> bool:
+    """Whether Trainer makes a PodGroup; a section without a value is none."""
+    return any(value is not None for value in raw.mapping(raw.at(content, _GANG)).values())
 
 
 def tasks(found: Sequence[Job], role: contract.Role) -> int:

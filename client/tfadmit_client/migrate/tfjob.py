@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import raw
+from tfadmit_webhook import raw, runtime
 
 GROUP, VERSION, KIND = "kubeflow.org", "v1", "TFJob"
 CONTAINER, PORT_NAME, PORT = "tensorflow", "tfjob-port", 2222
-# What Trainer's webhook demands in its own step, and the Kubeflow SDK as its name.
-STEP_CONTAINER = "node"
+# The container, and for the Kubeflow SDK the replicated job with it.
+STEP_CONTAINER = runtime.STEP_CONTAINER
 SPECS: raw.Path = ("spec", "tfReplicaSpecs")
 POLICY: raw.Path = ("spec", "runPolicy")
 # In the order in which the output has them.

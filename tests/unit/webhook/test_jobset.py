@@ -186,6 +186,76 @@ def test_nobody_left_who_trains_is_refused():
     assert "nobody would be left who trains" in refused(content).message
 
 
+@pytest.mark.parametrize(
+    "replicas",
+    [
+        *(
+            "PS=2",
+            "ps=2,",
+            ",",
+            "ps=1, ,chief=1",
+            "=2",
+            "ps",
+            "ps:2",
+            "null",
+            '{"ps": 2}',
+            "ps\uff1d2",
+        ),
+        *("ps==2", "ps=2=3", "ps=+2", "ps=-0", "ps=2.0", "ps=1e3", "ps=0x2", "ps=٢", "ps=²"),
+        *(
+            "ps=2\u200b",
+            "ps=2;chief=1",
+            "ps=2\nchief=1",
+            "ps=100001",
+            "ps=" + "9" * 5000,
+            "x" * 5000,
+            "x" * 5000 + "=1",
+            "ps=\0",
+        ),
+        *("workers=2", "node=2", "\u0440s=2", "master=1,chief=1", "ps=1,ps=1", "evaluator=2"),
+    ],
+    ids=lambda text: repr(text[:20]),
+)
+def test_nonsense_is_refused_in_one_short_line(replicas):
+    decision = refused(roles(replicas=replicas))
+    assert decision.reason is Reason.ANNOTATION_INVALID
+    assert "\n" not in decision.message
+    assert len(decision.message) < 400
+
+
+@pytest.mark.parametrize("value", [None, 3, {}, [], True])
+def test_an_annotation_that_is_no_text_is_the_api_servers_to_refuse(value):
+    content = roles()
+    content["metadata"]["annotations"] = {REPLICAS: value}
+    assert counts(admitted(content)) == counts(content)
+
+
+def test_the_trainer_step_stays_without_workers():
+    """The others run its program."""
+    content = jobset(job("chief"), node(0, image="mine:1"), job("ps"), replicas="worker=0,ps=2")
+    after = admitted(content)
+    assert counts(after) == {"chief": (1, 1), "node": (1, 0), "ps": (1, 2)}
+    assert container(after, "chief")["image"] == container(after, "ps")["image"] == "mine:1"
+
+
+def test_null_entries_keep_their_places():
+    content = roles(replicas="evaluator=0,chief=0")
+    jobs = content["spec"]["replicatedJobs"]
+    jobs[1]["dependsOn"] = [None, {"name": "chief"}, {"name": None}]
+    content["spec"]["replicatedJobs"] = [None, *jobs]
+    content["spec"]["failurePolicy"] = {"rules": [None, {"targetReplicatedJobs": ["chief", None]}]}
+    content["spec"]["successPolicy"] = {
+        "operator": "All",
+        "targetReplicatedJobs": [None, "chief", "node"],
+    }
+    spec = admitted(content)["spec"]
+    assert spec["replicatedJobs"][0] is None
+    assert [item["name"] for item in spec["replicatedJobs"][1:]] == ["node", "ps"]
+    assert spec["replicatedJobs"][1]["dependsOn"] == [None, {"name": None}]
+    assert spec["failurePolicy"]["rules"] == [None, {"targetReplicatedJobs": [None]}]
+    assert spec["successPolicy"]["targetReplicatedJobs"] == ["node"]
+
+
 # --- what other roles take over -------------------------------------------------------------------
 
 
@@ -216,6 +286,15 @@ def test_a_container_with_an_image_is_the_runtimes_own():
         job("ps", container=own), node(command=["c"], env=[{"name": "A"}]), job("chief")
     )
     assert container(admitted(content), "ps") == own
+
+
+@pytest.mark.parametrize("named", ["helper,node", "helper"])
+def test_the_program_is_that_of_the_container_that_trainer_writes_into(named):
+    step = node(image="mine:1")
+    pod = step["template"]["spec"]["template"]
+    pod["spec"]["containers"].insert(0, {"name": "helper", "image": "helper:1"})
+    pod["metadata"]["annotations"] = {"tfadmit.dev/containers": named}
+    assert container(admitted(jobset(step, job("ps"))), "ps")["image"] == "mine:1"
 
 
 def test_what_a_placeholder_states_wins():
@@ -436,6 +515,17 @@ def test_an_update_brings_back_a_status_that_a_client_dropped():
     live, again = shaped(replicas="ps=4")
     del again["metadata"]["annotations"][STATUS]
     assert admitted(again, operation="UPDATE", old=live) == live
+
+
+@pytest.mark.parametrize("mark", [None, "forged"])
+def test_the_status_comes_back_when_nothing_else_changes(mark):
+    """Without it Trainer's next apply would look like one of a JobSet from before tfadmit."""
+    live, _ = shaped(replicas="ps=4")
+    changed = copy.deepcopy(live)
+    changed["metadata"]["annotations"] |= {STATUS: mark} if mark else {}
+    if not mark:
+        del changed["metadata"]["annotations"][STATUS]
+    assert admitted(changed, operation="UPDATE", old=live) == live
 
 
 def test_other_numbers_than_at_creation_are_refused():

@@ -320,6 +320,65 @@ def test_what_is_right_in_a_pod_template_is_no_finding(rule, content):
     assert found(content, rule) == []
 
 
+REPLICAS = "tfadmit.dev/replicas"
+DEFAULT = ("spec", "template", "metadata", "annotations")
+OF_THE_PS = ("spec", "template", "spec", "replicatedJobs", 1, "template")
+
+
+def with_replicas(text, *, at=DEFAULT, **spec):
+    """A runtime of one worker and one parameter server."""
+    content = change(runtime(*PS), at, {REPLICAS: text})
+    content["spec"] |= spec
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (with_replicas("boss=1"), "is 'boss=1': there is no role 'boss'"),
+        (with_replicas("ps=many"), "'many' is no number of tasks"),
+        (with_replicas("chief=1"), "no replicated job has the role chief"),
+        (with_replicas("worker=5"), "the role worker has 1 tasks by numNodes, not 5"),
+        (with_replicas("ps=4", podGroupPolicy={"volcano": {}}), "a PodGroup of 2 from the runtime"),
+    ],
+)
+def test_numbers_of_roles_that_no_jobset_can_have_are_refused(content, words):
+    ((level, sentence),) = found(content, "TFA020")
+    assert level == "deny"
+    assert sentence.startswith(f"TFA020 spec.template.metadata.annotations[{REPLICAS}] is ")
+    assert words in sentence
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        with_replicas("ps=4, worker=1"),
+        with_replicas("chief=0"),
+        with_replicas(""),
+        with_replicas(None),
+        with_replicas("ps=1", podGroupPolicy={"volcano": {}}),
+        with_replicas("ps=4", podGroupPolicy={"volcano": None}),
+    ],
+)
+def test_numbers_of_roles_that_can_be_had_are_no_finding(content):
+    assert found(content, "TFA020") == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("metadata", "annotations"),
+        (*OF_THE_PS, "metadata", "annotations"),
+        (*OF_THE_PS, "spec", "template", "metadata", "annotations"),
+    ],
+)
+def test_numbers_of_roles_where_nobody_reads_them_are_warned_of(place):
+    ((level, sentence),) = found(with_replicas("ps=4", at=place), "TFA020")
+    assert level == "warn"
+    assert "has no effect" in sentence
+    assert "fix: write it in spec.template.metadata.annotations" in sentence
+
+
 MEMORY = {"limits": {"memory": "1Gi"}}
 
 

@@ -8,7 +8,7 @@ PodGroup has no effect.
 
 from collections.abc import Iterator
 
-from tfadmit_webhook import raw
+from tfadmit_webhook import raw, runtime
 from tfadmit_webhook.policy.rule import Case, Finding, Rule
 
 PATH: raw.Path = ("spec", "podGroupPolicy")
@@ -16,9 +16,9 @@ PATH: raw.Path = ("spec", "podGroupPolicy")
 
 def check(case: Case) -> Iterator[Finding]:
     """Find jobs that wait for others of their gang, and gangs that nobody schedules."""
-    group = raw.mapping(raw.at(case.content, PATH))
-    if not any(value is not None for value in group.values()):
+    if not runtime.is_gang(case.content):
         return
+    group = raw.mapping(raw.at(case.content, PATH))
     for job in case.jobs:
         if raw.sequence(job.content.get("dependsOn")):
             yield Finding(

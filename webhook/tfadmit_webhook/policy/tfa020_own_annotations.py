@@ -1,21 +1,27 @@
-"""TFA020: what a pod template says to tfadmit can be understood.
+"""TFA020: what a runtime says to tfadmit can be understood.
 
 The port, the form of addresses, the containers, a stated cluster and the list of networks are read
-when a pod is admitted. A value that makes no sense refuses every pod of every TrainJob on the
-runtime, and their owners cannot mend it.
+when a pod is admitted, the numbers of roles when a JobSet is. A value that makes no sense refuses
+every pod of every TrainJob on the runtime, and their owners cannot mend it. Numbers of roles stand
+in `spec.template.metadata.annotations`, and are read nowhere else in a runtime.
 """
 
 from collections.abc import Iterator
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import network, runtime, workload
+from tfadmit_webhook import jobset_counted, network, raw, runtime, trainjob, workload
 from tfadmit_webhook.decision import Refusal
 from tfadmit_webhook.policy.rule import Case, Finding, Rule, one_of
 from tfadmit_webhook.settings import Settings
 
+_OWN: raw.Path = ("metadata", "annotations")
+_REPLICAS: raw.Path = ("spec", "template", *_OWN, contract.REPLICAS_ANNOTATION)
+
 
 def check(case: Case) -> Iterator[Finding]:
-    """Find values for which pods are refused."""
+    """Find values for which pods are refused, and numbers of roles that nobody reads."""
+    yield from _replicas(case)
+    yield from _misplaced(case)
     for job in case.tasks:
         for problem in workload.address_problems(job.pod):
             what, _, fix = problem.partition(": ")
@@ -23,6 +29,41 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _containers(job)
         yield from _cluster(job)
         yield from _networks(job, case.settings)
+
+
+def _replicas(case: Case) -> Iterator[Finding]:
+    text = raw.at(case.content, _REPLICAS)
+    if not isinstance(text, str):
+        return
+    found = trainjob.trainers_jobs({}, case.content)
+    sizes = trainjob.roles(found, text)
+    if isinstance(sizes, trainjob.Fault):
+        fault: trainjob.Fault | None = sizes
+    else:
+        gang = runtime.is_gang(case.content)
+        fault = jobset_counted.by_pod_group(found, sizes, text=text) if gang else None
+    if fault:
+        yield Finding(
+            path=_REPLICAS,
+            what=fault.what,
+            fix=fault.fix,
+            why="every JobSet of a TrainJob that states no other numbers would be refused",
+        )
+
+
+def _misplaced(case: Case) -> Iterator[Finding]:
+    """Find numbers of roles on the runtime itself, on a Job and on pods."""
+    jobs = ((*job.path, "template", *_OWN) for job in case.jobs)
+    pods = ((*job.template_path, *_OWN) for job in case.jobs)
+    for place in (_OWN, *jobs, *pods):
+        if contract.REPLICAS_ANNOTATION in raw.mapping(raw.at(case.content, place)):
+            yield Finding(
+                path=(*place, contract.REPLICAS_ANNOTATION),
+                what="has no effect",
+                fix=f"write it in {raw.dotted(_REPLICAS[:-1])}",
+                why="the numbers of roles are read from the annotations of the JobSet",
+                only_warn=True,
+            )
 
 
 def _containers(job: runtime.Job) -> Iterator[Finding]:

@@ -14,7 +14,6 @@ from tfadmit_webhook import jobset_counted, jobset_replicas, raw, runtime, train
 from tfadmit_webhook.policy.rule import Case, Finding, Rule
 
 _OWN_PATH: raw.Path = ("metadata", "annotations", contract.REPLICAS_ANNOTATION)
-_GANG_PATH: raw.Path = ("spec", "podGroupPolicy")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -41,8 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _fixed(
     case: Case, found: Sequence[runtime.Job], sizes: jobset_replicas.Sizes, text: str
 ) -> trainjob.Fault | None:
-    policy = raw.mapping(raw.at(case.on, _GANG_PATH))
-    if any(value is not None for value in policy.values()):
+    if runtime.is_gang(raw.mapping(case.on)):
         return jobset_counted.by_pod_group(found, sizes, text=text)
     if trainjob.queue(case.content):
         return jobset_counted.by_kueue(found, sizes, text=text)
