@@ -16,6 +16,8 @@ from tfadmit_webhook import raw
 
 STDIN = "-"
 _SUFFIXES = (".yaml", ".yml", ".json")  # the same as kubectl
+# Below what the recursions of the standard library and of the client take.
+_MAX_DEPTH = 100
 _HELM = "\n  a Helm template? render it first: helm template … | tfadmit preview -f -"
 
 
@@ -142,12 +144,17 @@ def _documents(text: str, *, name: str) -> Iterator[yamltext.Document]:
     if text.lstrip().startswith("{"):
         try:
             content = json.loads(text, object_pairs_hook=_unique)
+            if "\\ud" in text.lower():
+                json.dumps(content, ensure_ascii=False).encode()
+        except RecursionError as error:
+            raise yamltext.TextError("nested too deep", line=1) from error
         except ValueError as error:
             if name.endswith(".json") and isinstance(error, json.JSONDecodeError):
                 raise yamltext.TextError(
                     f"no valid JSON: {error.msg}", line=error.lineno
                 ) from error
-            # several objects, YAML in braces, or a double key, whose line YAML's reader knows
+            # several objects, YAML in braces, or what YAML's reader knows the line of: a double
+            # key, half of a character
         else:
             yield from _flat(content, ())
             return
@@ -161,11 +168,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _flat(content: raw.JsonObject, prefix: raw.Path) -> Iterator[yamltext.Document]:
-    if raw.text(content.get("kind")).endswith("List") and isinstance(content.get("items"), list):
-        for index, item in enumerate(content["items"]):
-            yield from _flat(item, (*prefix, "items", index))
-    else:
+def _flat(content: object, prefix: raw.Path) -> Iterator[yamltext.Document]:
+    items = raw.mapping(content).get("items")
+    if str(raw.mapping(content).get("kind")).endswith("List") and isinstance(items, list):
+        for index, item in enumerate(items):
+            yield from _flat(yamltext.typed(item, content), (*prefix, "items", index))
+    elif content is not None:
         place = yamltext.Place(prefix=prefix)
         yield yamltext.Document(content=content, line=1, place=place)
 
@@ -178,6 +186,8 @@ def _manifest(document: yamltext.Document, *, name: str, text: str, namespace: s
             f"{source}: a {type(content).__name__}, not a Kubernetes object: "
             "an object begins with apiVersion and kind"
         )
+    if not _is_flat(content):
+        raise fault.ClientError(f"{source}: nested too deep: more than {_MAX_DEPTH} levels")
     missing = [key for key in ("apiVersion", "kind") if not raw.text(content.get(key))]
     if missing:
         raise fault.ClientError(
@@ -192,6 +202,21 @@ def _manifest(document: yamltext.Document, *, name: str, text: str, namespace: s
         place=document.place,
         default_namespace=namespace,
     )
+
+
+def _is_flat(content: object) -> bool:
+    """Whether an object can be walked; the schemas of Kubernetes have some twenty levels."""
+    level = [content]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            item
+            for parent in level
+            if isinstance(parent, dict | list)
+            for item in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _without_doubles(manifests: Sequence[Manifest], faults: list[str]) -> list[Manifest]:

@@ -4,7 +4,7 @@ Pure over `listing.Reader`. Everything that is wrong with every TFJob is said at
 and line.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tfadmit_client import fault, listing, manifest
@@ -18,6 +18,7 @@ _OLD = (
     "ttlSecondsAfterFinished, activeDeadlineSeconds and backoffLimit under spec.runPolicy, and "
     "migrate again"
 )
+_UNKNOWN = "is no version of TFJob: write `apiVersion: kubeflow.org/v1`, and migrate again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +56,9 @@ def from_files(manifests: Sequence[manifest.Manifest], *, names: Sequence[str]) 
             "nothing to migrate"
         )
     wanted = [item for item in ours if not names or item.name in names]
-    old = [item for item in wanted if item.content["apiVersion"] != "kubeflow.org/v1"]
-    if old:
-        raise fault.ClientError(
-            "\n".join(f"{item.source}: {item.content['apiVersion']} {_OLD}" for item in old)
-        )
+    others = [item for item in wanted if item.content["apiVersion"] != "kubeflow.org/v1"]
+    if others:
+        raise fault.ClientError("\n".join(map(_version, others)))
     _check_names(names, {item.name for item in ours})
     return Found(
         sources=tuple(map(_source, wanted)),
@@ -101,9 +100,22 @@ def results(
             made.append(_result(source, job, options, settings))
         else:
             faults += [f"{source.locate(item.path)}: {_sentence(source, item)}" for item in job]
-    if faults:
+    if faults := [*faults, *_doubles(sources, made)]:
         raise fault.ClientError("\n".join(faults))
     return made
+
+
+def _doubles(sources: Sequence[Source], made: Sequence[summary.Result]) -> Iterator[str]:
+    """Find runtimes that would take each other's place: names that the API server completes."""
+    seen: dict[tuple[str, str], str] = {}
+    for source, result in zip(sources, made, strict=False):
+        name = raw.text(raw.at(result.made.runtime, ("metadata", "name")))
+        earlier = seen.setdefault((source.namespace, name), source.place)
+        if earlier != source.place:
+            yield (
+                f"{source.place}: {source.label}: its runtime would be {name}, and so is that of "
+                f"{earlier}: migrate one of the two by itself, with --name"
+            )
 
 
 def is_refused(result: summary.Result) -> bool:
@@ -124,6 +136,12 @@ def _result(
 def _sentence(source: Source, item: fields.Fault) -> str:
     path = raw.dotted(item.path)
     return ": ".join(part for part in (source.label, path, item.message) if part)
+
+
+def _version(item: manifest.Manifest) -> str:
+    version = raw.text(item.content["apiVersion"])
+    is_old = version.removeprefix("kubeflow.org/").startswith(("v1alpha", "v1beta"))
+    return f"{item.source}: {version} {_OLD if is_old else _UNKNOWN}"
 
 
 def _source(item: manifest.Manifest) -> Source:

@@ -7,7 +7,7 @@ refused, as the API server does. Nothing here knows files or Kubernetes.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -15,6 +15,8 @@ import yaml
 from tfadmit_webhook import raw
 
 _TAG = "tag:yaml.org,2002:"
+# Escapes may name halves of a character (UTF-16); no text of Kubernetes can hold one.
+_HALF = re.compile("[\ud800-\udfff]")
 _TRUE = frozenset(("y", "yes", "true", "on"))
 _BOOL = re.compile(
     r"[yYnN]|yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"
@@ -175,7 +177,16 @@ def _documents(node: yaml.Node, place: Place) -> Iterator[Document]:
         return
     for index, item in enumerate(items):
         prefix = (*place.prefix, "items", index)
-        yield from _documents(item, Place(ordinal=place.ordinal, prefix=prefix))
+        for document in _documents(item, Place(ordinal=place.ordinal, prefix=prefix)):
+            yield replace(document, content=typed(document.content, content))
+
+
+def typed(item: Any, within: Any) -> Any:  # noqa: ANN401 - YAML has any type
+    """Give an item of a `PodList` the kind that only the list states, as the API server does."""
+    kind = str(within.get("kind")).removesuffix("List")
+    if not isinstance(item, dict) or not kind or "kind" in item:
+        return item
+    return {"apiVersion": within.get("apiVersion"), "kind": kind, **item}
 
 
 def _items(node: yaml.Node, content: object) -> list[yaml.Node] | None:
@@ -237,6 +248,8 @@ def _key(node: yaml.ScalarNode) -> str:
 
 def _scalar(node: yaml.ScalarNode) -> str | int | float | None:
     text, tag = str(node.value), node.tag.removeprefix(_TAG)
+    if _HALF.search(text):
+        raise TextError(r"half of a character (\ud800 to \udfff)", line=node.start_mark.line + 1)
     if tag == "bool":
         return text.lower() in _TRUE
     if tag == "int":

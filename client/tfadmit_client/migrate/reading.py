@@ -6,7 +6,7 @@ chiefs) is refused here too: it would never have trained. Pure.
 
 from collections.abc import Iterator, Mapping
 
-from tfadmit_client.migrate import fields, tfjob
+from tfadmit_client.migrate import fields, pod_fields, tfjob
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 
@@ -70,6 +70,14 @@ def _name(content: raw.JsonObject) -> Iterator[fields.Fault]:
             message=f"{shown!r} is no name of a TFJob: at most 63 small letters, digits and "
             "hyphens, the first one a letter",
         )
+    namespace = metadata.get("namespace")
+    if namespace is not None and not tfjob.is_namespace(namespace):
+        yield fields.Fault(
+            path=("metadata", "namespace"),
+            message=f"{namespace!r} is no name of a namespace: at most 63 small letters, digits "
+            "and hyphens",
+        )
+    yield from pod_fields.metadata(metadata, at=("metadata",))
 
 
 def _replica(key: str, value: object) -> Iterator[fields.Fault]:
@@ -95,11 +103,12 @@ def _replica(key: str, value: object) -> Iterator[fields.Fault]:
         )
     for index, item in enumerate(raw.sequence(containers)):
         yield from _container(item, at=(*where, index))
+    yield from pod_fields.pod(raw.mapping(value.get("template")), at=(*path, "template"))
 
 
 def _container(item: object, *, at: raw.Path) -> Iterator[fields.Fault]:
     content = raw.mapping(item)
-    if not raw.text(content.get("image")):
+    if not content.get("image"):
         yield fields.Fault(path=at, message="the container has no image, which TFJob demands")
     for index, port in enumerate(map(raw.mapping, raw.sequence(content.get("ports")))):
         number = port.get("containerPort")

@@ -26,6 +26,7 @@ TYPES: Mapping[str, contract.Role] = {
     "Evaluator": "evaluator",
 }
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +130,13 @@ class TFJob:
 def is_name(word: str) -> bool:
     """Whether a word is a name that TFJobs and TrainJobs may have (RFC 1035)."""
     return len(word) <= 63 and _NAME.fullmatch(word) is not None
+
+
+def is_namespace(value: object) -> bool:
+    """Whether a value is a name that namespaces may have (RFC 1123), or the empty one."""
+    return value == "" or (
+        isinstance(value, str) and len(value) <= 63 and _LABEL.fullmatch(value) is not None
+    )
 
 
 def spelled(key: str) -> str:

@@ -54,6 +54,16 @@ def names(text):
 
 
 CONTAINERS = "spec.tfReplicaSpecs.Worker.template.spec.containers"
+
+
+def with_container(**fields):
+    return with_pod(containers=[{"name": "tensorflow", "image": "a", **fields}])
+
+
+def with_pod(**fields):
+    return make_tfjob(Worker={"template": {"spec": {**POD["spec"], **fields}}})
+
+
 WRONG = {
     "no container": (
         make_tfjob(Worker={"template": {"spec": {"containers": [{"name": "main", "image": "a"}]}}}),
@@ -153,6 +163,65 @@ WRONG = {
         make_tfjob("1mnist"),
         "metadata.name: '1mnist' is no name of a TFJob: at most 63 small letters",
     ),
+    "namespace": (
+        make_tfjob() | {"metadata": {"name": "mnist", "namespace": "Team_A"}},
+        "metadata.namespace: 'Team_A' is no name of a namespace: at most 63 small letters",
+    ),
+    "a number as a label": (
+        make_tfjob() | {"metadata": {"name": "mnist", "labels": {"run": 1}}},
+        'metadata.labels: is {"run": 1}; it must be a map of texts, in quotes where they look',
+    ),
+    "a command in one text": (
+        with_container(command="python train.py"),
+        f'{CONTAINERS}[0].command: is "python train.py"; it must be a list of texts, numbers in ',
+    ),
+    "numbers as arguments": (
+        with_container(args=["--epochs", 3]),
+        f'{CONTAINERS}[0].args: is ["--epochs", 3]; it must be a list of texts, numbers in quotes',
+    ),
+    "a number as a variable": (
+        with_container(env=[{"name": "EPOCHS", "value": 3}]),
+        f"{CONTAINERS}[0].env[0].value: is 3; it must be a text, in quotes where it looks like a",
+    ),
+    "a variable without a name": (
+        with_container(env=[{"value": "3"}]),
+        f"{CONTAINERS}[0].env[0]: the variable has no name",
+    ),
+    "a null variable": (
+        with_container(env=[None]),
+        f"{CONTAINERS}[0].env: is [null]; it must be a list of maps",
+    ),
+    "a helper with a text for a list": (
+        with_pod(initContainers=[{"name": "get", "image": "a", "volumeMounts": "data"}]),
+        'spec.initContainers[0].volumeMounts: is "data"; it must be a list of maps',
+    ),
+    "a map for a list": (
+        with_pod(volumes={"name": "data"}),
+        'template.spec.volumes: is {"name": "data"}; it must be a list of maps',
+    ),
+    "a version that never was": (
+        make_tfjob() | {"apiVersion": "kubeflow.org/v2"},
+        "job.yaml:2: kubeflow.org/v2 is no version of TFJob: write `apiVersion: kubeflow.org/v1`",
+    ),
+    "two of one prefix": (
+        "---\n".join(
+            yaml.safe_dump({**make_tfjob(), "metadata": {"generateName": "mnist-"}})
+            for _ in range(2)
+        ),
+        "its runtime would be mnist, and so is that of job.yaml:1: migrate one of the two by its",
+    ),
+    "half of a character": (
+        json.dumps({**make_tfjob(), "metadata": {"name": "mnist", "annotations": {"a": "\ud83d"}}}),
+        r"job.yaml:1: half of a character (\ud800 to \udfff)",
+    ),
+    "JSON without bottom": (
+        '{"kind": "TFJob", "spec": ' + '{"a": ' * 50_000 + "1" + "}" * 50_001,
+        "job.yaml:1: nested too deep",
+    ),
+    "deep": (
+        json.dumps(make_tfjob(spec={"note": json.loads("[" * 120 + "]" * 120)})),
+        "job.yaml:1: nested too deep: more than 100 levels",
+    ),
     "v1beta2": (
         make_tfjob() | {"apiVersion": "kubeflow.org/v1beta2"},
         (
@@ -234,6 +303,21 @@ def test_standard_input_and_directories_are_read(files, run, tmp_path, monkeypat
     _, out, report = run("-f", "-")
     assert names(out)[0] == ("TrainingRuntime", "c")
     assert "TFJob default/c (standard input:1)" in report
+
+
+@pytest.mark.parametrize("write", [json.dumps, yaml.safe_dump], ids=["json", "yaml"])
+def test_a_list_may_be_typed_and_hold_nulls(files, run, write):
+    """As `kubectl get --raw` gives it: only the list has a kind."""
+    bare = {key: value for key, value in make_tfjob().items() if key in ("metadata", "spec")}
+    content = {"apiVersion": "kubeflow.org/v1", "kind": "TFJobList", "items": [None, bare]}
+    code, out, _ = run("-f", files(write(content)))
+    assert (code, names(out)) == (0, [("TrainingRuntime", "mnist"), ("TrainJob", "mnist")])
+
+
+def test_an_emoji_of_two_escapes_in_json_is_one_character(files, run):
+    content = make_tfjob() | {"metadata": {"name": "mnist", "annotations": {"a": "\U0001f600"}}}
+    code, out, _ = run("-f", files(json.dumps(content)), "-o", "json")
+    assert (code, "\U0001f600" in out) == (0, True)
 
 
 def test_only_the_named_ones_are_translated(files, run):
