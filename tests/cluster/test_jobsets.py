@@ -362,6 +362,46 @@ def test_a_jobset_from_before_tfadmit_keeps_its_numbers(cluster, namespace):
     assert counts(jobset(cluster, namespace)) == {"node": 3}
 
 
+@pytest.mark.parametrize("remove", ["tfadmit.dev/status", "tfadmit.dev/replicas"])
+def test_what_a_client_takes_from_a_suspended_jobset_changes_nothing(cluster, namespace, remove):
+    cluster.apply(roles_runtime(namespace))
+    cluster.apply(trainjob(namespace, "ps=4,evaluator=0", nodes=2, suspend=True))
+    before = jobset(cluster, namespace)
+    cluster.kubectl("annotate", "jobset", "mnist", "-n", namespace, f"{remove}-")
+    assert decided(jobset(cluster, namespace)) == decided(before)
+    change_trainjob(cluster, namespace, suspend=False)
+    assert len(support.pods(cluster, namespace, count=7)) == 7
+    assert jobset(cluster, namespace)["metadata"]["annotations"][REPLICAS] == "ps=4,evaluator=0"
+    assert troubles(cluster, namespace) == []
+
+
+def test_without_workers_the_others_still_run_the_program(cluster, namespace):
+    cluster.apply(roles_runtime(namespace))
+    cluster.apply(trainjob(namespace, "worker=0,ps=2,evaluator=0", nodes=0))
+    pods = phases.tasks(cluster, namespace, count=3)
+    assert sorted(pods) == [("chief", 0), ("ps", 0), ("ps", 1)]
+    images = {pod["spec"]["containers"][0]["image"] for pod in pods.values()}
+    assert images == {PROGRAM["image"]}
+    phases.end(cluster, pods["chief", 0], code=0)
+    assert phases.ended(cluster, namespace, "mnist") == "Complete"
+
+
+def test_the_last_patch_states_the_numbers(cluster, namespace):
+    cluster.apply(roles_runtime(namespace, annotations={REPLICAS: "ps=5"}))
+    job = trainjob(namespace, "ps=4", nodes=1)
+    job["spec"]["runtimePatches"].append({**patch("ps=2,chief=0"), "manager": "example.com/other"})
+    cluster.apply(job)
+    assert counts(jobset(cluster, namespace)) == {"node": 1, "ps": 2, "evaluator": 1}
+
+
+def test_a_runtime_is_refused_for_numbers_that_no_jobset_can_have(cluster, namespace):
+    runtime = roles_runtime(namespace, annotations={REPLICAS: "ps=2,boss=1"})
+    result = support.applied(cluster, runtime)
+    assert result.returncode == 1
+    assert f"TFA020 spec.template.metadata.annotations[{REPLICAS}]" in result.stderr
+    assert "there is no role 'boss'" in result.stderr
+
+
 # --- without Trainer ----------------------------------------------------------------------------
 
 
