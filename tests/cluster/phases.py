@@ -35,6 +35,14 @@ def end(cluster: Cluster, pod: support.Json, *, code: int, disrupted: bool = Fal
     cluster.api.request("PATCH", f"{path}/status", body={"status": status}, content_type=MERGE)
 
 
+def evict(cluster: Cluster, pod: support.Json) -> None:
+    """Evict a pod as `kubectl drain` does; without a kubelet the collector of pods ends it."""
+    place = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": place}
+    path = cluster.api.resource("Pod").path(**place)
+    cluster.api.request("POST", f"{path}/eviction", body=body)
+
+
 def task(pod: support.Json) -> tuple[str, int]:
     """Role and index of a pod."""
     for container in pod["spec"]["containers"]:

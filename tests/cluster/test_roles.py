@@ -113,6 +113,15 @@ def test_an_eviction_starts_all_tasks_again_and_is_not_counted(cluster, namespac
     assert not status.get("restartsCountTowardsMax")
 
 
+def test_an_eviction_by_the_api_server_is_seen_as_one(cluster, namespace):
+    pods = started(cluster, namespace, "tensorflow-ps", count=4)
+    phases.evict(cluster, pods["worker", 1])
+    assert set(phases.again(cluster, namespace, pods)) == set(pods)
+    status = cluster.get("JobSet", NAME, namespace)["status"]
+    assert status["restarts"] == 1
+    assert not status.get("restartsCountTowardsMax")
+
+
 def test_another_failure_starts_all_tasks_again_at_most_twice(cluster, namespace):
     pods = started(cluster, namespace, "tensorflow-ps", count=4)
     for _ in range(2):
