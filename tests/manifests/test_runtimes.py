@@ -112,7 +112,9 @@ def test_all_roles_run_the_program_of_the_workers(ps):
     found = {**jobs(with_evaluator), **jobs(ps)}
     assert list(found) == ["chief", "node", "ps", "evaluator"]
     assert "image" in container(found.pop("node"))
-    assert [container(job) for job in found.values()] == [{"name": "node"}] * 3
+    assert [container(job) for job in found.values()] == [
+        {"name": "node", "terminationMessagePolicy": "FallbackToLogsOnError"}
+    ] * 3
 
 
 def without_a_cluster(ps, role):

@@ -47,7 +47,8 @@ def test_a_new_user_gets_there_by_copy_and_paste(typed):
     blocks = _BLOCK.findall(_PAGE.read_text())
     checked, previewed, applied, shown, watched, three, removed = map(typed, blocks)
     assert "successfully rolled out" in checked
-    assert "TF_CONFIG" in previewed
+    assert "tf-cifar10-node-0-1.tf-cifar10.default.svc.cluster.local:12345" in previewed
+    assert "2 pods: 2 TensorFlow tasks" in previewed
     assert applied == "trainjob.trainer.kubeflow.org/tf-cifar10 created\n"
     assert shown.count('"role":"worker"') == 2, shown
     assert "Complete" in watched
