@@ -26,6 +26,7 @@ spec:
     spec:
       network: {enableDNSHostnames: false}
       failurePolicy: {maxRestarts: 2}
+      successPolicy: {operator: All, targetReplicatedJobs: [ps]}
       replicatedJobs:
         - name: ps
           template:
