@@ -9,6 +9,7 @@ programs).
 """
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -89,8 +90,7 @@ COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `tfadmit`; the result is the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # closed by the caller: there is nobody to tell
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    _open_streams()
     try:
         code = _dispatch(words)
         sys.stdout.flush()
@@ -103,6 +103,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         _close_stdout()
         return _fail(f"tfadmit: error: cannot write: {error.strerror or error}")
     return code
+
+
+def _open_streams() -> None:
+    """Take the place of streams that the caller has closed, and write UTF-8 as kubectl reads it.
+
+    The locale of a container is often one of ASCII; names of files may have bytes of no encoding.
+    """
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _dispatch(words: Sequence[str]) -> int:

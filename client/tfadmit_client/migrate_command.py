@@ -76,7 +76,7 @@ def _report(path: str | None, text: str) -> None:
         sys.stderr.write(text)
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise fault.ClientError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -180,3 +180,34 @@ def test_a_closed_output_is_no_fault():
         check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
+
+
+TFJOB = """\
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: mnist, annotations: {who: "é 日本"}}
+spec:
+  tfReplicaSpecs:
+    Worker: {template: {spec: {containers: [{name: tensorflow, image: a}]}}}
+"""
+
+
+@pytest.mark.parametrize("output", ["yaml", "json"])
+def test_the_output_is_utf_8_in_any_locale(tmp_path, output):
+    path = os.fsencode(tmp_path) + b"/\xff.yaml"
+    Path(os.fsdecode(path)).write_text(TFJOB)
+    report = tmp_path / "report.txt"
+    words = ["migrate", "-o", output, "-f", path, "--report", report]
+    command = [sys.executable, "-m", "tfadmit_client", *words]
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(command, capture_output=True, check=False, env=environ)
+    assert ended.returncode == 0, ended.stderr
+    assert "é 日本" in ended.stdout.decode()
+    assert "\\udcff.yaml" in report.read_text()
+
+
+def test_a_closed_input_is_an_empty_one():
+    command = f"{sys.executable} -m tfadmit_client lint - <&-"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "tfadmit lint: error: no Kubernetes object in -\n"
