@@ -6,7 +6,6 @@ because the API server reads nothing else as a decision. A plain WSGI applicatio
 sockets or look-ups of its own; the only module that knows Flask.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -14,7 +13,7 @@ from typing import Protocol
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from tfadmit_webhook import deadline, decision, lookup, review
+from tfadmit_webhook import deadline, decision, jsontext, lookup, review
 from tfadmit_webhook.decision import Decision
 from tfadmit_webhook.handler import HANDLERS, Handler
 from tfadmit_webhook.settings import Server
@@ -123,7 +122,7 @@ class _Endpoint:
 
     def _decide(
         self, admission: review.Request, remaining: Callable[[], float]
-    ) -> tuple[Decision, str, Exception | None]:
+    ) -> tuple[Decision, bytes, Exception | None]:
         fault = None
         try:
             result = self._handler(admission, self._context_for(remaining))
@@ -134,8 +133,8 @@ class _Endpoint:
         return result, body, fault
 
 
-def _dump(result: Decision, *, uid: str) -> str:
-    return json.dumps(review.render(result, uid=uid), separators=(",", ":"))
+def _dump(result: Decision, *, uid: str) -> bytes:
+    return jsontext.dump(review.render(result, uid=uid))
 
 
 def _check_content() -> None:

@@ -13,7 +13,10 @@ from tfadmit_webhook import signals
 
 OK, REFUSED = 0, 2
 _EXTRA = frozenset(
-    ("aiohttp", "cryptography", "flask", "kubernetes", "prometheus_client", "pydantic", "yaml")
+    (
+        *("aiohttp", "cryptography", "flask", "kubernetes"),
+        *("orjson", "prometheus_client", "pydantic", "yaml"),
+    )
 )
 
 _DESCRIPTION = """\

@@ -8,12 +8,11 @@ kind; patch and patchType come together or not at all.
 
 import base64
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfadmit_webhook import raw
+from tfadmit_webhook import jsontext, raw
 from tfadmit_webhook.decision import Decision
 
 API_VERSION = "admission.k8s.io/v1"
@@ -98,7 +97,7 @@ def render(decision: Decision, *, uid: str) -> dict[str, Any]:
         }
     if decision.allowed and decision.patch:
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(_dump(list(decision.patch))).decode("ascii")
+        response["patch"] = base64.b64encode(jsontext.dump(list(decision.patch))).decode("ascii")
     if decision.warnings:
         response["warnings"] = _within_limits(decision.warnings)
     if decision.audit:
@@ -121,13 +120,9 @@ def _within_limits(warnings: Sequence[str]) -> list[str]:
 
 def _load(body: bytes) -> raw.JsonObject:
     try:
-        review = json.loads(body)
+        review = jsontext.load(body)
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"the body is not JSON: {error}") from error
     if not isinstance(review, dict):
         raise UnreadableError(f"the body is not a JSON object but a {type(review).__name__}")
     return review
-
-
-def _dump(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode("ascii")
