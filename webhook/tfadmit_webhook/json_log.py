@@ -4,11 +4,12 @@ Here: the format. What is said is decided where it is said: an event name as the
 as `extra={"fields": {...}}`. Standard library only.
 """
 
+import functools
 import json
 import logging
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import IO, Any
 
@@ -18,6 +19,11 @@ _MAX_TEXT = 2000
 
 class Formatter(logging.Formatter):
     """One line per record: time, level, event, its fields, and a traceback as a field."""
+
+    def __init__(self, *, dump: Callable[[object], str] | None = None) -> None:
+        """Args: `dump` writes a JSON value in one line; the standard library by default."""
+        super().__init__()
+        self._dump = dump or functools.partial(json.dumps, default=str)
 
     def format(self, record: logging.LogRecord) -> str:
         """Write the record."""
@@ -35,7 +41,7 @@ class Formatter(logging.Formatter):
             line |= {"event": "log", "logger": record.name, "message": line["event"]}
         if record.exc_info and record.exc_info[1]:
             line["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
-        return json.dumps(line, default=str)
+        return self._dump(line)
 
 
 def install(stream: IO[str] | None = None) -> None:

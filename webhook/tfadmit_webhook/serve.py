@@ -27,6 +27,7 @@ from tfadmit_webhook import (
     identity,
     life,
     listen,
+    log_thread,
     lookup,
     plain,
     port,
@@ -113,7 +114,7 @@ def run(plan: Plan, signals: Signals) -> None:
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
     server = _Server(plan, Observer(registry))
-    with contextlib.ExitStack() as ends:
+    with log_thread.batched(), contextlib.ExitStack() as ends:
         parts = server.open(registry, ends)
         for runner in server.runners:
             runner.start()

@@ -112,6 +112,16 @@ class LiveServer:
     def events(self, name):
         return [line for line in self.lines if line["event"] == name]
 
+    def event(self, name, **fields):
+        """Wait for a line of this event with these fields: lines are written in batches."""
+        end = time.monotonic() + 30
+        while True:
+            for line in self.events(name):
+                if fields.items() <= line.items():
+                    return line
+            assert time.monotonic() < end, self.lines
+            time.sleep(0.01)
+
     def connect(self, *, timeout=10):
         return http.client.HTTPSConnection(
             "127.0.0.1", self.port, context=self.trust, timeout=timeout

@@ -57,7 +57,7 @@ def http_request(body, *, path="/mutate/pods"):
 def test_a_pod_is_admitted(server):
     response = server.review(builders.make_pod(index=2), uid="over-the-wire")
     assert (response["uid"], response["allowed"]) == ("over-the-wire", True)
-    line = next(item for item in server.events("decision") if item["uid"] == "over-the-wire")
+    line = server.event("decision", uid="over-the-wire")
     assert (line["reason"], line["namespace"]) == ("mutated", "team")
 
 
@@ -201,7 +201,8 @@ def test_what_is_no_tls_is_closed_without_a_word_in_the_log(server, sent):
         connection.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionResetError):
             assert b"HTTP" not in connection.recv(65536)
-    assert server.review()["allowed"]
+    assert server.review(uid=f"after {sent!r}")["allowed"]
+    server.event("decision", uid=f"after {sent!r}")
     assert {line["event"] for line in server.lines[known:]} <= {"decision"}
 
 

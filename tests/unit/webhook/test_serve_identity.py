@@ -186,6 +186,7 @@ def test_a_renewed_certificate_is_shown_and_open_connections_stay(tmp_path):
         wait_for(lambda: shown(server) != first)
         healthy(kept)
         kept.close()
+        server.terminate()
         assert [line["used"] for line in server.events("certificate")] == [True, True]
 
 
