@@ -252,21 +252,41 @@ def environment(task: Task, *, max_inline_bytes: int) -> dict[str, str]:
     refuses one environment string over 128 KiB (MAX_ARG_STRLEN), and every pod object carries its
     own copy. TFADMIT_CLUSTER is always there.
     """
-    seen = task.cluster.seen_by(task.role)
-    port = pattern.parse(task.cluster.address(task.role, task.index)).port
+    shared = _shared(task.cluster, task.role == "evaluator", max_inline_bytes)
     env = {
         TASK_TYPE_ENV: task.role,
         TASK_INDEX_ENV: str(task.index),
-        NUM_WORKERS_ENV: str(seen.size("worker")),
-        PORT_ENV: str(port),
-        CLUSTER_ENV: encode(seen),
+        NUM_WORKERS_ENV: shared.workers,
+        PORT_ENV: str(pattern.port(task.cluster.patterns(task.role), task.index)),
+        CLUSTER_ENV: shared.compact,
+        **shared.hosts,
     }
-    if fits(task.cluster, max_inline_bytes=max_inline_bytes):
-        for role, name in _HOSTS_ENV:
-            if patterns := seen.patterns(role):
-                env[name] = _hosts(patterns)
+    if shared.inline:
         env[TF_CONFIG_ENV] = tf_config(task)
     return env
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all tasks of a cluster find in their environment alike."""
+
+    workers: str
+    compact: str
+    hosts: Mapping[str, str]
+    inline: bool
+
+
+@functools.lru_cache(maxsize=512)
+def _shared(cluster: Cluster, by_evaluator: bool, max_inline_bytes: int) -> _Shared:  # noqa: FBT001 - part of the cache's key
+    seen = cluster.seen_by("evaluator" if by_evaluator else "worker")
+    inline = fits(cluster, max_inline_bytes=max_inline_bytes)
+    known = [(name, seen.patterns(role)) for role, name in _HOSTS_ENV] if inline else []
+    return _Shared(
+        workers=str(seen.size("worker")),
+        compact=encode(seen),
+        hosts={name: _hosts(patterns) for name, patterns in known if patterns},
+        inline=inline,
+    )
 
 
 def fits(cluster: Cluster, *, max_inline_bytes: int) -> bool:

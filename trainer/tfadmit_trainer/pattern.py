@@ -35,7 +35,7 @@ class Parsed:
     ranges: tuple[range, ...]
     port: int
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """How many addresses the pattern stands for."""
         return math.prod(len(numbers) for numbers in self.ranges)
@@ -101,6 +101,20 @@ def at(patterns: Sequence[str], index: int) -> str:
         parsed = parse(pattern)
         if 0 <= rest < parsed.size:
             return _join(parsed, _digits(parsed, rest))
+        rest -= parsed.size
+    raise IndexError(f"there is no task {index} among {size(patterns)}")
+
+
+def port(patterns: Sequence[str], index: int) -> int:
+    """Give the port of one task.
+
+    Raises:
+        IndexError: the patterns stand for fewer addresses.
+    """
+    rest = index
+    for parsed in map(parse, patterns):
+        if 0 <= rest < parsed.size:
+            return parsed.port
         rest -= parsed.size
     raise IndexError(f"there is no task {index} among {size(patterns)}")
 

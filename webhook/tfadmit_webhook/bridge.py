@@ -1,9 +1,10 @@
 """From HTTP connections to the WSGI application: an event loop in front, threads behind.
 
 The loop takes handshakes, headers and bodies, so that a slow or silent client costs a socket and
-never a thread. A review whose body is complete is handed to the application in a thread; probes
-have a thread of their own and are answered while all others wait for the API server. Nothing here
-knows what a review is: the application refuses what is wrong with a request. Connections are
+never a thread. A review whose body is complete is handed to the application: in the loop when that
+can answer at once, which is cheaper than a change of threads, else in a thread. Probes have a
+thread of their own and are answered while all others wait for the API server. Nothing here knows
+what a review is: the application refuses what is wrong with a request. Connections are
 counted and ended in `listen`.
 """
 
@@ -30,7 +31,8 @@ BODY_SECONDS = 10.0
 # or more, and a pod of the shipped manifests has 1 GiB.
 _MAX_BODIES_HELD = 8
 # Bodies up to here are not counted: pods have 4 to 30 KB, and whoever sends large ones slowly must
-# not keep them out. As many as there may be connections are 64 MiB.
+# not keep them out. As many as there may be connections are 64 MiB. Only these are answered in the
+# loop: they take tenths of a millisecond, and a large one would hold up everybody.
 _SMALL_BODY = 64 * 1024
 
 
@@ -75,6 +77,17 @@ class Clients:
         return ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """Keys of the WSGI environ by which the application is told more than the request."""
+
+    arrived: str
+    """When the request came."""
+
+    at_once: str = ""
+    """True when it must not wait; empty for one that does not know of this."""
+
+
 class _Refusal(Exception):  # noqa: N818 - an answer that is carried upwards
     def __init__(self, status: int, message: str, *, cause: str = "") -> None:
         super().__init__(message)
@@ -92,7 +105,7 @@ class Bridge:
         server: Server,
         observer: Observer,
         drain: Drain,
-        arrived: str,
+        keys: Keys,
         clients: Clients | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -103,7 +116,7 @@ class Bridge:
             server: the limits.
             observer: is told of what is refused here.
             drain: is told of reviews, and says when connections are to be closed.
-            arrived: the environ key that tells the application when a request came.
+            keys: what the application wants to know beside the request.
             clients: who may send reviews; None lets everybody who reaches the port.
             clock: the application's clock.
         """
@@ -111,7 +124,7 @@ class Bridge:
         self._server = server
         self._observer = observer
         self._drain = drain
-        self._arrived = arrived
+        self._keys = keys
         self._clients = clients
         self._clock = clock
         self._reviews = ThreadPoolExecutor(server.threads, thread_name_prefix="review")
@@ -153,20 +166,23 @@ class Bridge:
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         arrived = self._clock()
         if request.method != hdrs.METH_POST:
-            return await self._run(self._probes, wsgi.environ(request), arrived)
+            return await self._run(self._probes, wsgi.environ(request))
         self._check_client(request)
         self._drain.review()
         body = _Body()
         try:
             await self._receive(request, body)
+            environ = wsgi.environ(request, body.content.getvalue())
+            environ[self._keys.arrived] = arrived
+            if answer := self._answer_at_once(environ, size=body.content.tell()):
+                return answer
             # Judged only now: who is slow to send must not take the place of others.
             if self._in_flight >= self._server.max_in_flight:
                 raise _Refusal(503, "too many reviews at once; ask again", cause="reviews")
             self._in_flight += 1
             try:
                 with self._observer.in_flight():
-                    environ = wsgi.environ(request, body.content.getvalue())
-                    return await self._run(self._reviews, environ, arrived)
+                    return await self._run(self._reviews, environ)
             finally:
                 self._in_flight -= 1
         finally:
@@ -183,6 +199,11 @@ class Bridge:
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
+        announced, small = request.content_length, min(_SMALL_BODY, self._server.max_body_bytes)
+        if announced is not None and announced <= small and request.content.is_eof():
+            # It came with the head, as most do: nothing to wait for, and no time limit to set up.
+            body.content.write(request.content.read_nowait())
+            return
         try:
             await asyncio.wait_for(self._read(request, body), BODY_SECONDS)
         except asyncio.TimeoutError as error:
@@ -210,13 +231,26 @@ class Bridge:
         if self._held > _MAX_BODIES_HELD * self._server.max_body_bytes:
             raise _Refusal(503, "too many large bodies at once; ask again", cause="memory")
 
-    async def _run(self, pool: Executor, environ: dict[str, Any], arrived: float) -> web.Response:
-        environ[self._arrived] = arrived
+    def _answer_at_once(self, environ: dict[str, Any], *, size: int) -> web.Response | None:
+        """Let the application answer in the loop, if it can; the body stays for a second try."""
+        if not self._keys.at_once or size > _SMALL_BODY:
+            return None
+        environ[self._keys.at_once] = True
+        try:
+            return _response(wsgi.call(self._application, environ))
+        except wsgi.LaterError:
+            del environ[self._keys.at_once]
+            environ["wsgi.input"].seek(0)
+            return None
+
+    async def _run(self, pool: Executor, environ: dict[str, Any]) -> web.Response:
         loop = asyncio.get_running_loop()
-        status, headers, body = await loop.run_in_executor(
-            pool, wsgi.call, self._application, environ
-        )
-        return web.Response(status=status, headers=headers, body=body)
+        return _response(await loop.run_in_executor(pool, wsgi.call, self._application, environ))
+
+
+def _response(answer: wsgi.Answer) -> web.Response:
+    status, headers, body = answer
+    return web.Response(status=status, headers=headers, body=body)
 
 
 class _Body:

@@ -25,7 +25,7 @@ _END_SECONDS = 5.0
 
 @contextmanager
 def batched(
-    write: Callable[[str], None] | None = None, *, most: int = _MOST_LINES
+    write: Callable[[str], object] | None = None, *, most: int = _MOST_LINES
 ) -> Iterator[None]:
     """Let a thread write the records of this process until the context ends; then all are written.
 
@@ -48,7 +48,7 @@ def batched(
 class _Handler(logging.Handler):
     """Passes records on to its thread."""
 
-    def __init__(self, write: Callable[[str], None], *, most: int) -> None:
+    def __init__(self, write: Callable[[str], object], *, most: int) -> None:
         super().__init__()
         self._write = write
         self._most = most

@@ -4,6 +4,7 @@ Names and labels of the metrics stand in `metrics`. No log line holds an object 
 environment variable. Serving `/metrics` is done in `serve`.
 """
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,10 @@ class Observer:
         self._metrics = metrics.Metrics(registry)
         self._clock = clock
         self._heard: float | None = None
+        # Looking for a series costs more than counting; there are as few as labels allow.
+        self._requests = functools.cache(self._metrics.requests.labels)
+        self._seconds = functools.cache(self._metrics.seconds.labels)
+        self._lookups = functools.cache(self._metrics.lookups.labels)
         self._metrics.cache_age.set_function(self._cache_age)
 
     def decided(
@@ -43,9 +48,8 @@ class Observer:
     ) -> None:
         """Count and log one decision; `fault` is the exception behind a fault of ours."""
         reason, dry_run = decision.reason.value, "true" if request.dry_run else "false"
-        counted = self._metrics.requests
-        counted.labels(hook, _operation(request), _kind(decision), reason, dry_run).inc()
-        self._metrics.seconds.labels(hook).observe(seconds)
+        self._requests(hook, _operation(request), _kind(decision), reason, dry_run).inc()
+        self._seconds(hook).observe(seconds)
         for rule, violated in decision.violations:
             self._metrics.violations.labels(rule, violated).inc()
         fields = _decision_fields(request, decision) | {
@@ -107,7 +111,7 @@ class Observer:
         self, *, kind: str, source: str, outcome: str, seconds: float | None = None
     ) -> None:
         """Count a look-up; `seconds` when the API server was asked."""
-        self._metrics.lookups.labels(kind, source, outcome).inc()
+        self._lookups(kind, source, outcome).inc()
         if seconds is not None:
             self._metrics.lookup_seconds.labels(kind).observe(seconds)
 

@@ -43,7 +43,11 @@ def prepend(document: object, path: raw.Path, items: Sequence[Any]) -> list[Oper
         return _create(document, path, list(items))
     if not isinstance(present, list):
         return []
-    return [_operation("add", (*path, index), item) for index, item in enumerate(items)]
+    parent = pointer(path)
+    return [
+        {"op": "add", "path": f"{parent}/{index}", "value": item}
+        for index, item in enumerate(items)
+    ]
 
 
 def remove(path: raw.Path) -> Operation:

@@ -150,7 +150,7 @@ class _Server:
             server=plan.settings.server,
             observer=self._observer,
             drain=self._drain,
-            arrived=app.ARRIVED,
+            keys=bridge.Keys(arrived=app.ARRIVED, at_once=app.AT_ONCE),
             clients=bridge.Clients(names=plan.clients.names) if plan.clients else None,
         )
         ends.callback(front.close)

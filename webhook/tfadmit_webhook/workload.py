@@ -4,6 +4,7 @@ The only module that knows where in these objects a fact stands. It judges nothi
 with a template is carried along as a problem, for whoever plans the cluster.
 """
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -34,6 +35,10 @@ class Container:
 
     def env(self) -> Mapping[str, raw.JsonObject]:
         """Give the variables the container states, by name; of doubles the last, as in Linux."""
+        return self._env
+
+    @functools.cached_property
+    def _env(self) -> Mapping[str, raw.JsonObject]:
         entries = (raw.mapping(entry) for entry in raw.sequence(self.content.get("env")))
         return {raw.text(entry.get("name")): entry for entry in entries}
 

@@ -18,6 +18,10 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
+class LaterError(Exception):
+    """An application that was asked for an answer at once would have to wait for it."""
+
+
 def environ(request: web.BaseRequest, body: bytes = b"") -> dict[str, Any]:
     """Describe a request as PEP 3333 does; CGI names, bytes as Latin-1."""
     target = request.rel_url

@@ -8,7 +8,7 @@ import pytest
 
 import admission
 import builders
-from tfadmit_webhook import app, facts
+from tfadmit_webhook import app, facts, wsgi
 from tfadmit_webhook.settings import Server
 
 LIMIT = Server().max_body_bytes
@@ -53,6 +53,7 @@ class Web:
             server=Server(),
             clock=clock,
         )
+        self.application = application
         self.client = application.test_client()
 
     def post(self, data, path="/mutate/pods", content_type="application/json", **options):
@@ -322,3 +323,83 @@ def test_readyz_says_everything_that_is_missing():
 
 def test_an_unready_server_still_decides():
     assert Web(ready=("no",)).review(builders.make_pod())["allowed"] is True
+
+
+def test_a_review_is_answered_alike_by_the_short_way_and_by_flask(web):
+    sent = builders.body(builders.make_review(builders.make_pod(index=2), uid="u-7"))
+    short = web.post(sent)
+    long = web.post(sent, content_type="application/json; charset=utf-8")
+    assert (short.status_code, short.data) == (long.status_code, long.data)
+    assert json.loads(short.data)["response"]["patch"]
+    assert [item.hook for item in web.observer.decisions] == ["mutate-pods"] * 2
+
+
+class Counting(facts.StaticReader):
+    """Knows its JobSets only live, and counts the questions."""
+
+    asked_cache = asked_live = 0
+
+    def cached_jobset(self, *, namespace, name):
+        self.asked_cache += 1
+
+    def live_jobset(self, *, namespace, name, timeout):
+        self.asked_live += 1
+        return super().cached_jobset(namespace=namespace, name=name)
+
+
+def environ(body, **more):
+    return {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/mutate/pods",
+        "QUERY_STRING": "timeout=10s",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(body)),
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "443",
+        "wsgi.url_scheme": "https",
+        "wsgi.input": io.BytesIO(body),
+        app.AT_ONCE: True,
+        **more,
+    }
+
+
+def test_what_the_cache_knows_is_answered_at_once(web):
+    body = builders.body(builders.make_review(builders.make_pod(index=2), uid="u-7"))
+    status, headers, text = wsgi.call(web.application, environ(body))
+    assert (status, ("Content-Type", "application/json") in headers) == (200, True)
+    assert json.loads(text)["response"]["uid"] == "u-7"
+
+
+def test_what_must_be_looked_up_is_put_off_and_then_counted_once():
+    reader = Counting(admission.views([builders.make_jobset()]))
+    web = Web(reader=reader)
+    body = builders.body(builders.make_review(builders.make_pod(index=2), uid="u-7"))
+    request = environ(body)
+    with pytest.raises(wsgi.LaterError):
+        wsgi.call(web.application, request)
+    assert (reader.asked_cache, reader.asked_live, web.observer.decisions) == (1, 0, [])
+    del request[app.AT_ONCE]
+    status, _, text = wsgi.call(web.application, request)
+    assert (status, json.loads(text)["response"]["allowed"]) == (200, True)
+    assert (reader.asked_cache, reader.asked_live, len(web.observer.decisions)) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"CONTENT_TYPE": "text/plain"},
+        {"PATH_INFO": "/nowhere"},
+        {"HTTP_CONTENT_ENCODING": "gzip"},
+        {"CONTENT_LENGTH": str(LIMIT + 1)},
+        {"CONTENT_LENGTH": "-1"},
+    ],
+)
+def test_what_is_odd_about_a_request_is_nothing_to_be_told_at_once(web, odd):
+    with pytest.raises(wsgi.LaterError):
+        wsgi.call(web.application, environ(b"{}", **odd))
+
+
+def test_what_is_no_review_is_refused_at_once(web):
+    status, _, text = wsgi.call(web.application, environ(b"{}"))
+    assert (status, b"expected apiVersion" in text) == (400, True)
+    assert [status for status, _, _ in web.observer.rejections] == [400]

@@ -9,7 +9,7 @@ import time
 import pytest
 from aiohttp import web
 
-from tfadmit_webhook import bridge
+from tfadmit_webhook import bridge, wsgi
 from tfadmit_webhook.settings import Server
 from unit.webhook.live_server import ask
 
@@ -41,8 +41,13 @@ class Application:
         self.environs, self.go, self.closed = [], threading.Event(), 0
         self.go.set()
         self.fault = None
+        self.threads, self.later = [], False
 
     def __call__(self, environ, start_response):
+        self.threads.append(threading.current_thread().name)
+        if environ.get("at once") and self.later:
+            environ["wsgi.input"].read()
+            raise wsgi.LaterError
         environ["body"] = environ["wsgi.input"].read()
         self.environs.append(environ)
         if environ["REQUEST_METHOD"] == "POST":
@@ -71,7 +76,7 @@ class Drain:
 class Front:
     """A bridge behind plain HTTP, in a thread."""
 
-    def __init__(self, **limits):
+    def __init__(self, *, at_once="", **limits):
         self.app, self.observer, self.drain = Application(), Observer(), Drain()
         self.loop = asyncio.new_event_loop()
         self.bridge = bridge.Bridge(
@@ -79,7 +84,7 @@ class Front:
             server=Server(**limits),
             observer=self.observer,
             drain=self.drain,
-            arrived="arrived",
+            keys=bridge.Keys(arrived="arrived", at_once=at_once),
             clock=lambda: 42.0,
         )
         self.thread = threading.Thread(target=self.loop.run_forever)
@@ -267,3 +272,30 @@ def test_reviews_count_as_traffic_and_probes_do_not(start):
     assert front.drain.reviews == 0
     front.ask()
     assert front.drain.reviews == 1
+
+
+@pytest.fixture
+def quick():
+    front = Front(at_once="at once")
+    yield front
+    front.stop()
+
+
+def test_an_application_that_need_not_wait_answers_in_the_loop(quick):
+    assert quick.ask()[::2] == (201, "yes")
+    assert quick.app.threads == [quick.thread.name]
+    assert quick.app.environs[0]["body"] == b"hello"
+
+
+def test_an_application_that_must_wait_is_asked_again_in_a_thread_with_the_whole_body(quick):
+    quick.app.later = True
+    assert quick.ask()[::2] == (201, "yes")
+    first, second = quick.app.threads
+    assert (first, second.startswith("review")) == (quick.thread.name, True)
+    assert quick.app.environs[0]["body"] == b"hello"
+    assert "at once" not in quick.app.environs[0]
+
+
+def test_a_large_body_is_never_looked_at_in_the_loop(quick):
+    assert quick.ask(body=b"x" * (64 * 1024 + 1))[0] == 201
+    assert quick.app.threads[0].startswith("review")

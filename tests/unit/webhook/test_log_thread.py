@@ -42,7 +42,7 @@ def test_all_lines_are_written_in_order_when_the_context_ends():
 
 
 def test_many_lines_are_written_at_once():
-    written = []
+    written: list[str] = []
     with log_thread.batched(written.append):
         say(1000)
     assert len(written) < 100
@@ -62,7 +62,7 @@ def test_the_lines_of_many_threads_are_all_written():
 
 def test_a_reader_that_takes_nothing_costs_no_caller_and_what_is_lost_is_told():
     blocked, seen = threading.Event(), threading.Event()
-    written = []
+    written: list[str] = []
 
     def write(text):
         seen.set()
