@@ -1,49 +1,40 @@
 """The questions that are asked of the API server, as plain dictionaries."""
 
 import functools
-from typing import Any
 
 from kubernetes import client
 
 from tfadmit_webhook import facts, raw
-from tfadmit_webhook.kube import asking, collection
+from tfadmit_webhook.kube import asking, collection, request
 
-_GROUP, _VERSION, _PLURAL = "jobset.x-k8s.io", "v1alpha2", "jobsets"
-_JOBSETS = f"{_PLURAL} of {_GROUP}"
-_TRAINER, _TRAINER_VERSION = "trainer.kubeflow.org", "v1alpha1"
+_JOBSET_API = ("apis", "jobset.x-k8s.io", "v1alpha2")
+_JOBSETS = "jobsets of jobset.x-k8s.io"
+_JOB_API = ("apis", "batch", "v1")
+_TRAINER_API = ("apis", "trainer.kubeflow.org", "v1alpha1")
+_ADMISSION_API = ("apis", "admissionregistration.k8s.io", "v1")
+_CORE_API = ("api", "v1")
 
 
 class Api:
     """The API server."""
 
     def __init__(self, api_client: client.ApiClient) -> None:
-        self._custom = client.CustomObjectsApi(api_client)
-        self._batch = client.BatchV1Api(api_client)
-        self._core = client.CoreV1Api(api_client)
-        self._admission = client.AdmissionregistrationV1Api(api_client)
+        self._getter = request.Getter(api_client)
 
     def jobset(self, *, namespace: str, name: str, timeout: float) -> raw.JsonObject:
         """Ask for one JobSet."""
-        return asking.answer(
-            lambda: self._custom.get_namespaced_custom_object(
-                _GROUP,
-                _VERSION,
-                namespace,
-                _PLURAL,
-                name,
-                _preload_content=False,
-                _request_timeout=timeout,
-            ),
+        return self._object(
+            *(*_JOBSET_API, "namespaces", namespace, "jobsets", name),
+            timeout=timeout,
             asked=f"for JobSet {namespace}/{name}",
             right=f"get {_JOBSETS}",
         )
 
     def job(self, *, namespace: str, name: str, timeout: float) -> raw.JsonObject:
         """Ask for one Job."""
-        return asking.answer(
-            lambda: self._batch.read_namespaced_job(
-                name, namespace, _preload_content=False, _request_timeout=timeout
-            ),
+        return self._object(
+            *(*_JOB_API, "namespaces", namespace, "jobs", name),
+            timeout=timeout,
             asked=f"for Job {namespace}/{name}",
             right="get jobs of batch",
         )
@@ -53,37 +44,37 @@ class Api:
     ) -> raw.JsonObject:
         """Ask for one runtime; those of the whole cluster have no namespace."""
         plural = f"{kind.lower()}s"
-        options: dict[str, Any] = {"_preload_content": False, "_request_timeout": timeout}
-
-        def call() -> Any:  # noqa: ANN401 - urllib3's response
-            if kind == "ClusterTrainingRuntime":
-                return self._custom.get_cluster_custom_object(
-                    _TRAINER, _TRAINER_VERSION, plural, name, **options
-                )
-            return self._custom.get_namespaced_custom_object(
-                _TRAINER, _TRAINER_VERSION, namespace, plural, name, **options
-            )
-
-        return asking.answer(
-            call,
+        place = () if kind == "ClusterTrainingRuntime" else ("namespaces", namespace)
+        return self._object(
+            *(*_TRAINER_API, *place, plural, name),
+            timeout=timeout,
             asked=f"for {kind} {f'{namespace}/{name}' if namespace else name}",
-            right=f"get {plural} of {_TRAINER}",
+            right=f"get {plural} of {_TRAINER_API[1]}",
         )
 
     def namespace(self, *, name: str, timeout: float) -> raw.JsonObject:
         """Ask for one namespace."""
-        return asking.answer(
-            lambda: self._core.read_namespace(
-                name, _preload_content=False, _request_timeout=timeout
-            ),
+        return self._object(
+            *(*_CORE_API, "namespaces", name),
+            timeout=timeout,
             asked=f"for Namespace {name}",
             right="get namespaces",
+        )
+
+    def webhook_configuration(self, *, kind: str, name: str, timeout: float) -> raw.JsonObject:
+        """Ask for the `mutating` or `validating` webhook configuration of a name."""
+        plural = f"{kind}webhookconfigurations"
+        return self._object(
+            *(*_ADMISSION_API, plural, name),
+            timeout=timeout,
+            asked=f"for the {kind} webhook configuration {name}",
+            right=f"get {plural}",
         )
 
     def jobsets(self) -> collection.Collection:
         """Give all JobSets, to be listed and watched."""
         return collection.Collection(
-            functools.partial(self._custom.list_cluster_custom_object, _GROUP, _VERSION, _PLURAL),
+            functools.partial(self._getter.get, *_JOBSET_API, "jobsets"),
             what="all JobSets",
             nouns=_JOBSETS,
             absent="JobSet is not installed, or not in the version that is read",
@@ -92,22 +83,15 @@ class Api:
     def secret(self, *, namespace: str, name: str) -> collection.Collection:
         """Give one Secret as a collection of one, to be listed and watched."""
         return collection.Collection(
-            functools.partial(
-                self._core.list_namespaced_secret,
-                namespace,
-                # RBAC compares the names of its rule with this selector.
-                field_selector=f"metadata.name={name}",
-            ),
+            functools.partial(self._getter.get, *_CORE_API, "namespaces", namespace, "secrets"),
             what=f"Secret {namespace}/{name}",
             nouns=f"the Secret {namespace}/{name}",
             absent=f"Secret {namespace}/{name} cannot be asked for",
+            # RBAC compares the names of its rule with this selector.
+            selector={"fieldSelector": f"metadata.name={name}"},
         )
 
-    def webhook_configuration(self, *, kind: str, name: str, timeout: float) -> raw.JsonObject:
-        """Ask for the `mutating` or `validating` webhook configuration of a name."""
-        call = getattr(self._admission, f"read_{kind}_webhook_configuration")
+    def _object(self, *path: str, timeout: float, asked: str, right: str) -> raw.JsonObject:
         return asking.answer(
-            lambda: call(name, _preload_content=False, _request_timeout=timeout),
-            asked=f"for the {kind} webhook configuration {name}",
-            right=f"get {kind}webhookconfigurations",
+            lambda: self._getter.get(*path, timeout=timeout), asked=asked, right=right
         )

@@ -72,8 +72,6 @@ def _named(error: ApiException, *, asked: str, right: str) -> ApiError:
         return ApiError(f"asked {asked}: may not {right} ({_ROLE}): {said}")
     if error.status == 401:
         return ApiError(f"asked {asked}: the credentials are not accepted: {said}")
-    if not error.status:  # the client's way to tell of TLS
-        return ApiError(f"asked {asked}: {' '.join(str(error.reason).split())}")
     return ApiError(f"asked {asked}: the API server answered {error.status}, {said}")
 
 

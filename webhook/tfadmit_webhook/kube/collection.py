@@ -1,12 +1,12 @@
 """Collections of objects that can be listed in pages and watched.
 
-One class for all kinds; what differs are the client's function and the words for people. Questions
+One class for all kinds; what differs are the path and the words for people. Questions
 about single objects are in `api`.
 """
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import urllib3
@@ -30,17 +30,27 @@ class Events(Protocol):
 
 
 class Collection:
-    """All objects that one of the client's list functions gives."""
+    """All objects that one path gives."""
 
-    def __init__(self, call: Callable[..., Any], *, what: str, nouns: str, absent: str) -> None:
-        """Bind a list function.
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        *,
+        what: str,
+        nouns: str,
+        absent: str,
+        selector: Mapping[str, str] | None = None,
+    ) -> None:
+        """Bind a path.
 
         Args:
-            call: the list function, with everything bound that says which objects are meant.
+            call: asks for the path, with a `query` and a `timeout`.
             what: the objects, after "asked for".
             nouns: the kind, after "may not list".
             absent: what it means that the API server does not know the kind.
+            selector: the part of the query that says which objects are meant.
         """
+        self._selector = selector or {}
         self._call = call
         self.what = what
         self._nouns = nouns
@@ -48,17 +58,13 @@ class Collection:
 
     def page(self, *, limit: int | None, token: str) -> raw.JsonObject:
         """Ask for one page; all in one page when there is no limit."""
-        options: dict[str, Any] = {}
+        query: dict[str, str | int] = {**self._selector}
         if limit:
-            options["limit"] = limit
+            query["limit"] = limit
         if token:
-            options["_continue"] = token
+            query["continue"] = token
         return asking.answer(
-            lambda: self._call(
-                _preload_content=False,
-                _request_timeout=(_CONNECT_SECONDS, _LIST_SECONDS),
-                **options,
-            ),
+            lambda: self._call(query=query, timeout=(_CONNECT_SECONDS, _LIST_SECONDS)),
             asked=f"for {self.what}",
             right=f"list {self._nouns}",
         )
@@ -69,15 +75,15 @@ class Collection:
         `silence` is how long nothing at all may come before the connection counts as dead.
         """
         asked = f"to watch {self.what}"
+        query = {
+            **self._selector,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": seconds,
+        }
         response = asking.ask(
-            lambda: self._call(
-                watch=True,
-                allow_watch_bookmarks=True,
-                resource_version=version,
-                timeout_seconds=seconds,
-                _preload_content=False,
-                _request_timeout=(_CONNECT_SECONDS, silence),
-            ),
+            lambda: self._call(query=query, timeout=(_CONNECT_SECONDS, silence)),
             asked=asked,
             right=f"watch {self._nouns}",
         )
