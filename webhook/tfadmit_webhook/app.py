@@ -234,16 +234,23 @@ def _check_content() -> None:
         )
 
 
+def page(failing: Callable[[], Sequence[str]]) -> wsgi.Application:
+    """Make a page of its own that says ok, or what is not."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        return _state(failing())(environ, start_response)
+
+    return answer
+
+
 def _add_probes(app: Flask, ready: Callable[[], Sequence[str]]) -> None:
-    def healthz() -> Response:
-        return _text("ok", status=200)
-
-    def readyz() -> Response:
-        failing = ready()
-        return _text("\n".join(failing), status=503) if failing else _text("ok", status=200)
-
-    for path, view in (("/healthz", healthz), ("/readyz", readyz)):
+    for path, failing in (("/healthz", tuple), ("/readyz", ready)):
+        view = functools.partial(lambda failing: _state(failing()), failing)
         app.add_url_rule(path, path, view, provide_automatic_options=False)
+
+
+def _state(failing: Sequence[str]) -> Response:
+    return _text("\n".join(failing), status=503) if failing else _text("ok", status=200)
 
 
 def _add_error_pages(app: Flask, observer: Observer) -> None:

@@ -27,8 +27,8 @@ _LOG = logging.getLogger("tfadmit")
 NAME = "tfadmit"  # in place of the versions of Python and aiohttp
 # An API server sends a review at once; whoever takes longer is no API server.
 BODY_SECONDS = 10.0
-# Large bodies held at the same time, in units of the largest. Parsed they take eight times as much
-# or more, and a pod of the shipped manifests has 1 GiB.
+# Large bodies held at the same time by all processes, in units of the largest. Parsed they take
+# eight times as much or more, and a pod of the shipped manifests has 1 GiB.
 _MAX_BODIES_HELD = 8
 # Bodies up to here are not counted: pods have 4 to 30 KB, and whoever sends large ones slowly must
 # not keep them out. As many as there may be connections are 64 MiB. Only these are answered in the
@@ -228,7 +228,8 @@ class Bridge:
             return
         self._held += size - body.counted
         body.counted = size
-        if self._held > _MAX_BODIES_HELD * self._server.max_body_bytes:
+        share = max(1, _MAX_BODIES_HELD // self._server.processes)
+        if self._held > share * self._server.max_body_bytes:
             raise _Refusal(503, "too many large bodies at once; ask again", cause="memory")
 
     def _answer_at_once(self, environ: dict[str, Any], *, size: int) -> web.Response | None:

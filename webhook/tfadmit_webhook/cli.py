@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tfadmit_webhook import signals
 
-OK, REFUSED = 0, 2
+OK, FAILED, REFUSED = 0, 1, 2
 _EXTRA = frozenset(
     (
         *("aiohttp", "cryptography", "flask", "kubernetes"),
@@ -36,7 +36,10 @@ are no reasons to stop: /readyz says so until they are mended.
 
 
 def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit serve") -> int:
-    """Run the server; the result is the exit code: 0 after SIGTERM, 2 for anything refused."""
+    """Run the server; the result is the exit code.
+
+    0 after SIGTERM, 1 when one of its processes ended unasked, 2 for anything refused.
+    """
     try:
         arguments = _parser(prog).parse_args(argv)
     except SystemExit as stop:  # argparse has printed the help (0) or the mistake (2)
@@ -166,11 +169,11 @@ def _serve(arguments: argparse.Namespace, *, prog: str, caught: signals.Signals)
     if caught.came:  # while everything was loaded
         return OK
     try:
-        serve.run(planned, caught)
+        well = serve.run(planned, caught)
     except port.ListenError as error:
         _complain(prog, [str(error)])
         return REFUSED
-    return OK
+    return OK if well else FAILED
 
 
 def _complain(prog: str, faults: Iterable[str]) -> None:

@@ -26,6 +26,8 @@ _TICK_SECONDS = 1.0
 _FIRST_SECONDS = 0.05
 # Longer than any review takes (the API server waits 30 s at most).
 _FINISH_SECONDS = 30.0
+# For the last answers on the plain port.
+_LAST_SECONDS = 0.1
 # As a shell reports a process that Ctrl-C ended.
 _INTERRUPTED = 130
 
@@ -37,6 +39,22 @@ class Observer(Protocol):
         """Take note that the server was told to end."""
 
 
+class Gate(Protocol):
+    """What answers beside the reviews: the plain port, or the line to the main process."""
+
+    def open(self) -> None:
+        """Answer from now on."""
+
+    def close(self) -> None:
+        """Answer nobody new."""
+
+    async def finish(self, seconds: float) -> None:
+        """Let what is in work end."""
+
+    def sweep(self) -> None:
+        """End what is overdue."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Parts:
     """What lives."""
@@ -44,8 +62,8 @@ class Parts:
     reviews: Callable[[], listen.Door]
     """Makes the door for reviews; in the loop."""
 
-    plain: Callable[[], listen.Door] | None
-    """Makes the door for metrics and probes."""
+    beside: Callable[[], Gate | None]
+    """Makes what tells of metrics and probes, if anything does; in the loop."""
 
     keeper: identity.Keeper
     drain: drain.Drain
@@ -65,10 +83,10 @@ async def live(parts: Parts, signals: Signals) -> None:
     told = asyncio.Event()
     signals.listen(_Listener(loop, parts.drain, told))
     reviews = parts.reviews()
-    plain = parts.plain() if parts.plain else None
-    if plain:
-        plain.open()
-    ticking = asyncio.create_task(_tick(parts, [door for door in (reviews, plain) if door]))
+    beside = parts.beside()
+    if beside:
+        beside.open()
+    ticking = asyncio.create_task(_tick(parts, [gate for gate in (reviews, beside) if gate]))
     try:
         if await _has_certificate(parts, told):
             reviews.open()
@@ -81,9 +99,9 @@ async def live(parts: Parts, signals: Signals) -> None:
     finally:
         ticking.cancel()
         # Last, so that probes and metrics tell of the end.
-        if plain:
-            plain.close()
-            await plain.finish(0.1)
+        if beside:
+            beside.close()
+            await beside.finish(_LAST_SECONDS)
 
 
 async def _has_certificate(parts: Parts, told: asyncio.Event) -> bool:
@@ -106,11 +124,11 @@ async def _wait(told: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(told.wait(), seconds)
 
 
-async def _tick(parts: Parts, doors: Sequence[listen.Door]) -> None:
+async def _tick(parts: Parts, gates: Sequence[Gate]) -> None:
     while True:
         await asyncio.to_thread(_look, parts.looks)
-        for door in doors:
-            door.sweep()
+        for gate in gates:
+            gate.sweep()
         await asyncio.sleep(_TICK_SECONDS)
 
 

@@ -4,16 +4,30 @@ Labels are few and closed; nothing of a pod is one. What is counted when is deci
 """
 
 import platform
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 import tfadmit_trainer
+from tfadmit_webhook import merged
 
 # From an answer without a look-up (under 1 ms) to the API server's default patience.
 _SECONDS = (
     *(0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05),
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
+# What a gauge of several processes means, where it is not their sum: all have the same cache, and
+# where two differ the worse one is told.
+GAUGES: Mapping[str, merged.Join] = {
+    "tfadmit_draining": max,
+    "tfadmit_cache_synced": min,
+    "tfadmit_cache_objects": max,
+    "tfadmit_cache_age_seconds": merged.largest,
+    "tfadmit_certificate_not_after_seconds": min,
+    "tfadmit_ca_bundle_trusted": min,
+    "tfadmit_ca_bundle_bytes": max,
+    "tfadmit_build_info": max,
+}
 
 
 class Metrics:
@@ -46,7 +60,7 @@ class Metrics:
 
     def _server(self) -> None:
         self.in_flight = self._gauge(
-            "tfadmit_in_flight", "Reviews in work or waiting for a thread."
+            "tfadmit_in_flight", "Reviews that are worked on in a thread, or wait for one."
         )
         self.connections = self._gauge("tfadmit_connections", "Open connections.")
         self.shed = self._counter(

@@ -5,8 +5,8 @@ import socket
 
 # A burst of pods opens hundreds of connections at once; the kernel cuts this at somaxconn.
 BACKLOG = 1024
-# Each costs 256 KiB while it lasts (asyncio's buffer for TLS). Three API servers keep 25 each and
-# open hundreds in a burst.
+# In all processes. Each costs 256 KiB while it lasts (asyncio's buffer for TLS). Three API servers
+# keep 25 each and open hundreds in a burst.
 _LEAST_CONNECTIONS = 1024
 # Descriptors for everything but connections: files, the API server, the other port.
 _OTHER_FILES = 128
@@ -41,12 +41,12 @@ def fault(where: str, error: OSError) -> ListenError:
     return ListenError(f"cannot listen on {where}: {error.strerror or error}")
 
 
-def most_connections(*, in_flight: int) -> int:
-    """Give how many connections there may be, with as many descriptors as the system allows.
+def most_connections(*, in_flight: int, processes: int) -> int:
+    """Give how many connections one process may have, with the descriptors that the system allows.
 
     As many as reviews in work, and as many again that idle or are about to be sent away.
     """
-    wanted = max(_LEAST_CONNECTIONS, 2 * in_flight)
+    wanted = max(_LEAST_CONNECTIONS // processes, 2 * in_flight)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = wanted + _OTHER_FILES
     if soft < files:

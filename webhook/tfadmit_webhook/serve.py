@@ -1,7 +1,8 @@
 """The running server: parts put together, sockets, and a clean end.
 
-One process: an event loop that owns the sockets (`life`, `listen`), threads for the application
-(`app`), and whatever look-ups and certificates need. Nothing is decided here. Everything that can
+In each process: an event loop that owns the sockets (`life`, `listen`), threads for the application
+(`app`), and whatever look-ups and certificates need. With more than one, a main process speaks for
+them on the plain port (`processes`). Nothing is decided here. Everything that can
 be wrong with arguments has been checked by the caller; what is left is a port that cannot be had.
 """
 
@@ -9,11 +10,13 @@ import asyncio
 import contextlib
 import functools
 import logging
+import signal
 import socket
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from multiprocessing.connection import Connection
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, disable_created_metrics, make_wsgi_app
@@ -26,16 +29,18 @@ from tfadmit_webhook import (
     handler,
     identity,
     life,
+    line,
     listen,
     log_thread,
     lookup,
     plain,
     port,
+    processes,
     trust,
     wsgi,
 )
 from tfadmit_webhook.observe import Observer
-from tfadmit_webhook.settings import Settings
+from tfadmit_webhook.settings import Server, Settings
 from tfadmit_webhook.signals import Signals
 
 _LOG = logging.getLogger("tfadmit")
@@ -104,23 +109,108 @@ class Plan:
     """Reads them."""
 
 
-def run(plan: Plan, signals: Signals) -> None:
+def run(plan: Plan, signals: Signals) -> bool:
     """Serve until SIGTERM or SIGINT, then drain and finish what is being worked on.
+
+    Returns whether all went well; it did not when one of several processes ended unasked.
 
     Raises:
         port.ListenError: a port cannot be had.
     """
     # Without a time stamp beside every counter, which would double the page.
     disable_created_metrics()  # type: ignore[no-untyped-call]
+    with contextlib.ExitStack() as ends:
+        ports = _Ports(plan, ends)
+        if plan.settings.server.processes == 1:
+            _answer_reviews(plan, signals, ports)
+            well = True
+        else:
+            well = _run_several(plan, signals, ports)
+    _LOG.info("stopped", extra={"fields": {}})
+    return well
+
+
+class _Ports:
+    """The sockets, taken before anything else is made."""
+
+    def __init__(self, plan: Plan, ends: contextlib.ExitStack) -> None:
+        self.reviews = ends.enter_context(port.bind(plan.host, plan.port))
+        self.plain: socket.socket | None = None
+        if plan.metrics_port is not None:
+            # Whoever read the address in the log may ask at once.
+            self.plain = ends.enter_context(
+                port.bind(plan.host, plan.metrics_port, what=" for metrics", at_once=True)
+            )
+            _say_listening("metrics", f"http://{_address(self.plain)}/metrics")
+
+
+def _answer_reviews(
+    plan: Plan, signals: Signals, ports: _Ports, *, beside: Connection | None = None
+) -> None:
+    """Be the process, or one of several with a line to the main one, that answers reviews."""
     registry = CollectorRegistry()
     server = _Server(plan, Observer(registry))
     with log_thread.batched(), contextlib.ExitStack() as ends:
-        parts = server.open(registry, ends)
+        other: Callable[[], life.Gate | None]
+        if beside:
+            other = functools.partial(server.line, registry, beside, signals)
+        else:
+            other = functools.partial(server.plain, registry, ports.plain, ends)
+        parts = server.open(ports.reviews, other, ends)
         for runner in server.runners:
             runner.start()
             ends.callback(runner.stop)
         asyncio.run(life.live(parts, signals))
-    _LOG.info("stopped", extra={"fields": {}})
+
+
+def _run_several(plan: Plan, signals: Signals, ports: _Ports) -> bool:
+    count = plan.settings.server.processes
+    part = replace(plan, settings=replace(plan.settings, server=share(plan.settings.server)))
+
+    def work(beside: Connection) -> None:
+        if ports.plain:
+            ports.plain.close()
+        _answer_reviews(part, signals, ports, beside=beside)
+
+    made = processes.start(count, work)
+    ports.reviews.close()  # or it would be open for as long as this process lives
+    main = processes.Main(made)
+    with contextlib.ExitStack() as ends:
+        if ports.plain:
+            registry = CollectorRegistry()
+            registry.register(main)
+            pages = {
+                "/metrics": make_wsgi_app(registry),
+                "/healthz": app.page(main.silent),
+                "/readyz": app.page(main.failing),
+            }
+            main.plain = _plain_door(pages, ports.plain, ends)
+        asyncio.run(main.live(signals))
+    return not main.failed
+
+
+def share(server: Server) -> Server:
+    """Give what one of several processes may take of what the server may."""
+    return replace(
+        server,
+        threads=-(-server.threads // server.processes),
+        max_in_flight=-(-server.max_in_flight // server.processes),
+    )
+
+
+def _plain_door(
+    pages: Mapping[str, wsgi.Application], listener: socket.socket, ends: contextlib.ExitStack
+) -> Callable[[], listen.Door]:
+    front = plain.Plain(pages)
+    ends.callback(front.close)
+    return lambda: listen.Door(
+        listener,
+        handler=front,
+        limit=_PLAIN_CONNECTIONS,
+        observer=_Uncounted(),
+        logger=life.HTTP_LOG,
+        keepalive_timeout=_PLAIN_KEEP_ALIVE_SECONDS,
+    )
 
 
 class _Server:
@@ -136,17 +226,21 @@ class _Server:
         self._certificate = plan.certificate(self._keeper)
         self.runners: list[Runner] = [self._certificate, self._source]
         self._trust: trust.Trust | None = None
+        self.application = self._make_application()
         if plan.configurations:
             self._trust = self._make_trust()
             self.runners.append(plan.configurations(self._trust.take))
 
-    def open(self, registry: CollectorRegistry, ends: contextlib.ExitStack) -> life.Parts:
-        """Take the ports and make what answers on them."""
+    def open(
+        self,
+        listener: socket.socket,
+        other: Callable[[], life.Gate | None],
+        ends: contextlib.ExitStack,
+    ) -> life.Parts:
+        """Make what answers; `other` makes what answers beside the reviews, in the loop."""
         plan = self._plan
-        listener = ends.enter_context(port.bind(plan.host, plan.port))
-        application = self._application()
         front = bridge.Bridge(
-            application,
+            self.application,
             server=plan.settings.server,
             observer=self._observer,
             drain=self._drain,
@@ -159,7 +253,7 @@ class _Server:
             looks.append(functools.partial(plan.clients.look, self._keeper))
         return life.Parts(
             reviews=functools.partial(self._reviews, listener, front),
-            plain=self._plain(application, registry, ends),
+            beside=other,
             keeper=self._keeper,
             drain=self._drain,
             observer=self._observer,
@@ -167,7 +261,7 @@ class _Server:
             listening=lambda: _say_listening("webhook", f"https://{_address(listener)}"),
         )
 
-    def _application(self) -> wsgi.Application:
+    def _make_application(self) -> wsgi.Application:
         return app.create_app(
             context_for=functools.partial(_context, self._source, self._plan.settings),
             ready=self._failing,
@@ -194,7 +288,7 @@ class _Server:
         return listen.Door(
             listener,
             handler=front,
-            limit=port.most_connections(in_flight=server.max_in_flight),
+            limit=port.most_connections(in_flight=server.max_in_flight, processes=server.processes),
             observer=self._observer,
             identity=lambda: self._keeper.context,
             logger=life.HTTP_LOG,
@@ -202,29 +296,33 @@ class _Server:
             auto_decompress=False,  # a small body could become a large one
         )
 
-    def _plain(
+    def plain(
         self,
-        application: wsgi.Application,
         registry: CollectorRegistry,
+        listener: socket.socket | None,
         ends: contextlib.ExitStack,
-    ) -> Callable[[], listen.Door] | None:
-        if self._plan.metrics_port is None:
+    ) -> life.Gate | None:
+        """Make the door of the plain port, if there is to be one."""
+        if listener is None:
             return None
-        # Whoever read the address in the log may ask at once.
-        listener = ends.enter_context(
-            port.bind(self._plan.host, self._plan.metrics_port, what=" for metrics", at_once=True)
-        )
-        pages = {"/metrics": make_wsgi_app(registry)}
-        front = plain.Plain({**pages, "/healthz": application, "/readyz": application})
-        ends.callback(front.close)
-        _say_listening("metrics", f"http://{_address(listener)}/metrics")
-        return lambda: listen.Door(
-            listener,
-            handler=front,
-            limit=_PLAIN_CONNECTIONS,
-            observer=_Uncounted(),
-            logger=life.HTTP_LOG,
-            keepalive_timeout=_PLAIN_KEEP_ALIVE_SECONDS,
+        pages = {
+            "/metrics": make_wsgi_app(registry),
+            "/healthz": self.application,
+            "/readyz": self.application,
+        }
+        return _plain_door(pages, listener, ends)()
+
+    def line(
+        self, registry: CollectorRegistry, connection: Connection, signals: Signals
+    ) -> life.Gate:
+        """Make the end of the line to the main process; when that is gone, this one ends too."""
+        return line.Answerer(
+            connection,
+            answers={
+                processes.FAILING: self._failing,
+                processes.METRICS: lambda: list(registry.collect()),
+            },
+            broken=lambda: signals.take(signal.SIGTERM),
         )
 
 

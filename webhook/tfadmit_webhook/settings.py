@@ -68,9 +68,14 @@ class Override:
 class Server:
     """How the server takes requests."""
 
+    # One uses one processor. Two answer twice as many reviews, and small ones while one of them is
+    # busy with a large one; each further one has its own memory and its own watch of JobSets.
+    processes: int = 2
+    """Processes that answer reviews."""
+
     # Look-ups wait in threads; probes and refusals never do.
     threads: int = 32
-    """Reviews that are worked on at the same time."""
+    """Reviews that are worked on at the same time, in all processes."""
 
     # About what one replica answers in the second after which an API server that was sent away
     # comes back: whoever would wait longer than that loses nothing by it.

@@ -36,6 +36,7 @@ NUMBERS: Final[Mapping[tuple[str, ...], Bound]] = {
         high=131072 - len("TF_CONFIG=") - 1,
         why="Linux refuses an environment string of 128 KiB (MAX_ARG_STRLEN)",
     ),
+    ("server", "processes"): Bound(low=1, high=16),
     ("server", "threads"): Bound(low=1, high=1024),
     ("server", "maxInFlight"): Bound(low=1, high=100_000),
     ("server", "maxBodyBytes"): Bound(

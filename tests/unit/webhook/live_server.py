@@ -20,8 +20,8 @@ import builders
 from tfadmit_certs import files, issue, san
 
 # A test that ends a server does not want to see it drain.
-HURRIED = {"drainSeconds": 0, "drainQuietSeconds": 0}
-PATIENT = {"drainSeconds": 10, "drainQuietSeconds": 5}
+HURRIED = {"drainSeconds": 0, "drainQuietSeconds": 0, "processes": 1}
+PATIENT = {"drainSeconds": 10, "drainQuietSeconds": 5, "processes": 1}
 
 
 def certificates(directory):
