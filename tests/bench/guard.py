@@ -31,7 +31,7 @@ _TOLERANCE = 0.10
 _COUNTED = "64 tasks, 4 KB"
 # The start takes 800 million instructions, give or take one million; a review more than two.
 _TIMES = (5, 105)
-_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 Figures = Mapping[str, int]
 
 
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--update", action="store_true", help="write the figures of this Python")
     parser.add_argument("--repeat", type=int, help=argparse.SUPPRESS)  # the child under valgrind
     options = parser.parse_args(argv)
-    known: dict[str, dict[str, Figures]] = json.loads(_FILE.read_text()) if _FILE.exists() else {}
+    committed = known()
     if options.repeat:
         repeat(options.repeat)
         return 0
@@ -49,13 +49,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     if (counted := instructions()) is not None:
         found[sys.version] = {"instructions": counted}
     if options.update:
-        known[_PYTHON] = {**known.get(_PYTHON, {}), **found}
-        _FILE.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+        committed[PYTHON] = {**committed.get(PYTHON, {}), **found}
+        _FILE.write_text(json.dumps(committed, indent=2, sort_keys=True) + "\n")
         return 0
-    if _PYTHON not in known:
-        print(f"no figures for Python {_PYTHON}: make bench-check ARGS=--update", file=sys.stderr)
+    if PYTHON not in committed:
+        print(f"no figures for Python {PYTHON}: make bench-check ARGS=--update", file=sys.stderr)
         return 1
-    return judge(found, known[_PYTHON])
+    return judge(found, committed[PYTHON])
+
+
+def known() -> dict[str, dict[str, Figures]]:
+    """The committed figures, by Python."""
+    figures: dict[str, dict[str, Figures]] = json.loads(_FILE.read_text())
+    return figures
 
 
 def paths() -> Mapping[str, Callable[[], Any]]:
@@ -149,23 +155,23 @@ def _peak(work: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-def judge(found: Mapping[str, Figures], known: Mapping[str, Figures]) -> int:
+def judge(found: Mapping[str, Figures], committed: Mapping[str, Figures]) -> int:
     """Print all figures; 1 when one grew too much or was never committed, else 0."""
     worse = 0
     for name, figures in found.items():
         for what, value in figures.items():
-            committed = known.get(name, {}).get(what)
-            if committed is None and what == "instructions":
+            before = committed.get(name, {}).get(what)
+            if before is None and what == "instructions":
                 print(f"{what}: {value:,}; there is no figure of this build of Python")
                 continue
-            if committed is None:
+            if before is None:
                 print(f"{name}: {what} was never written: make bench-check ARGS=--update")
                 worse += 1
                 continue
-            change = value / committed - 1
+            change = value / before - 1
             verdict = "TOO MUCH" if change > _TOLERANCE else "ok"
             worse += change > _TOLERANCE
-            print(f"{name}: {what} {value:,}, was {committed:,} ({change:+.1%}) {verdict}")
+            print(f"{name}: {what} {value:,}, was {before:,} ({change:+.1%}) {verdict}")
     if worse:
         print(
             f"{worse} figures grew by more than {_TOLERANCE:.0%}: make the path cheaper, or, when "

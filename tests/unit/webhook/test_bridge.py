@@ -81,7 +81,7 @@ class Front:
         self.loop = asyncio.new_event_loop()
         self.bridge = bridge.Bridge(
             self.app,
-            server=Server(**limits),
+            server=Server(processes=1, **limits),
             observer=self.observer,
             drain=self.drain,
             keys=bridge.Keys(arrived="arrived", at_once=at_once),

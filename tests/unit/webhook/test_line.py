@@ -39,6 +39,11 @@ class Far:
         self.loop.close()
 
 
+def late():
+    time.sleep(0.3)
+    return "late"
+
+
 @pytest.fixture
 def ends():
     ours, theirs = multiprocessing.Pipe()
@@ -49,7 +54,7 @@ def ends():
 
 @pytest.fixture
 def far(ends):
-    made = Far(ends[1], number=lambda: 42, slow=lambda: time.sleep(0.3) or "late")
+    made = Far(ends[1], number=lambda: 42, slow=late)
     yield made
     made.stop()
 
