@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-fast test-training test-cluster soak bench bench-servers bench-check e2e check format lock clean
+.PHONY: help demo test test-fast test-training test-cluster soak bench bench-cluster bench-servers bench-check e2e check format lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ soak: $(STAMP) ## Reviews at 200/s against a real server for 5 minutes, and what
 
 bench: $(STAMP) ## Speed beside a Go webhook with the same answers (10 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.against_go $(ARGS)
+
+bench-cluster: $(STAMP) ## What a webhook adds to the creation of 1,000 pods (10 minutes; ARGS="--help")
+	@PYTHONPATH=tests $(BIN)/python -m bench.in_cluster $(ARGS)
 
 bench-servers: $(STAMP) ## The same application behind several servers (20 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.servers $(ARGS)

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         directory = Path(scratch)
         issued = certificates.serving_certificate(directory=directory, host="127.0.0.1")
         with jobsets.serving(specimens.objects(options.tasks), directory=directory) as kubeconfig:
-            both = _Both(anchor=built.anchor, python=python, issued=issued, kubeconfig=kubeconfig)
+            both = Both(anchor=built.anchor, python=python, issued=issued, kubeconfig=kubeconfig)
             starts = _starts(both)
             with both.up() as pair:
                 cells = _cells(pair, options, directory=directory)
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Both:
+class Both:
     """How the two webhooks are started."""
 
     def __init__(
@@ -95,10 +95,19 @@ class _Both:
 
     def go(self) -> contextlib.AbstractContextManager[running.Server]:
         """The Go webhook."""
+        return self._anchored(GO)
+
+    def noop(self) -> contextlib.AbstractContextManager[running.Server]:
+        """The Go webhook, admitting everything as it is."""
+        return self._anchored("no-op", "-noop")
+
+    def _anchored(
+        self, name: str, *options: str
+    ) -> contextlib.AbstractContextManager[running.Server]:
         port = loopback.free_port()
         command: list[str | Path] = [self._anchor, "-port", str(port), "-config", self._kubeconfig]
-        command += ["-certificates", self._issued.directory]
-        return self._start(GO, command, port=port)
+        command += ["-certificates", self._issued.directory, *options]
+        return self._start(name, command, port=port)
 
     def _start(
         self, name: str, command: Sequence[str | Path], *, port: int
@@ -112,7 +121,7 @@ class _Both:
         )
 
 
-def _starts(both: _Both) -> dict[str, rounds.Spread]:
+def _starts(both: Both) -> dict[str, rounds.Spread]:
     took: dict[str, list[float]] = {OURS: [], GO: []}
     for _ in range(_STARTS):
         with both.up() as pair:

@@ -98,7 +98,7 @@ class Api:
         return _decode(answer.status, answer.data)
 
     def text(self, path: str, *, query: Mapping[str, str] | None = None) -> str:
-        """Read what is no object: the log of a container."""
+        """Read what is no object: the log of a container, or the API server's metrics."""
         url = self._url + path + (f"?{urlencode(query)}" if query else "")
         answer = self._pool.request(
             "GET", url, headers=self._headers, timeout=_TIMEOUT, retries=False

@@ -315,14 +315,14 @@ class _Server:
     def line(
         self, registry: CollectorRegistry, connection: Connection, signals: Signals
     ) -> life.Gate:
-        """Make the end of the line to the main process; when that is gone, this one ends too."""
+        """Make the end of the line to the main process; without that, this one ends at once."""
         return line.Answerer(
             connection,
             answers={
                 processes.FAILING: self._failing,
                 processes.METRICS: lambda: list(registry.collect()),
             },
-            broken=lambda: signals.take(signal.SIGTERM),
+            broken=lambda: signals.take(signal.SIGINT),
         )
 
 
