@@ -6,7 +6,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-fast test-training test-cluster soak bench bench-cluster bench-servers bench-check e2e check format lock clean
+.PHONY: help demo test test-fast test-training test-cluster e2e soak check format lock clean
+.PHONY: bench bench-cache bench-check bench-cluster bench-large bench-servers
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +35,12 @@ bench: $(STAMP) ## Speed beside a Go webhook with the same answers (10 minutes; 
 
 bench-cluster: $(STAMP) ## What a webhook adds to the creation of 1,000 pods (10 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.in_cluster $(ARGS)
+
+bench-cache: $(STAMP) ## What a pod costs with 10,000 JobSets in the cache (3 minutes; ARGS="--help")
+	@PYTHONPATH=tests $(BIN)/python -m bench.many $(ARGS)
+
+bench-large: $(STAMP) ## Bytes and milliseconds of jobs of up to 10,000 tasks (a few seconds)
+	@PYTHONPATH=tests $(BIN)/python -m bench.large
 
 bench-servers: $(STAMP) ## The same application behind several servers (20 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.servers $(ARGS)

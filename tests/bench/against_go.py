@@ -172,7 +172,7 @@ def _measure(
     return records
 
 
-_HEAD = ("reviews/s", "p50 ms", "p99 ms", "p99.9 ms", "CPU s/1,000", "peak MiB")
+_HEAD = ("reviews/s", "p50 ms", "p99 ms", "p99.9 ms", "CPU s/1,000", "peak MiB", "MiB after")
 
 
 def _table(

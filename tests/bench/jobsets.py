@@ -28,14 +28,6 @@ def serving(objects: Sequence[dict[str, Any]], *, directory: Path) -> Iterator[P
     for item in objects:
         item["metadata"]["resourceVersion"] = _VERSION
     server.items = {item["metadata"]["name"]: json.dumps(item).encode() for item in objects}
-    server.page = json.dumps(
-        {
-            "apiVersion": "jobset.x-k8s.io/v1alpha2",
-            "kind": "JobSetList",
-            "metadata": {"resourceVersion": _VERSION},
-            "items": objects,
-        }
-    ).encode()
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
@@ -49,12 +41,23 @@ def serving(objects: Sequence[dict[str, Any]], *, directory: Path) -> Iterator[P
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = False
-    page = b""
     items: Mapping[str, bytes] = {}
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.ended = threading.Event()
+
+    def page(self, query: Mapping[str, Sequence[str]]) -> bytes:
+        """A page of the list; all of it for who takes any version, as from a watch cache."""
+        items = list(self.items.values())
+        start = int(query.get("continue", ["0"])[0])
+        size = len(items)
+        if query.get("resourceVersion") != ["0"]:
+            size = int(query.get("limit", [str(size)])[0])
+        more = f',"continue":"{start + size}"' if start + size < len(items) else ""
+        head = '{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSetList",'
+        head += f'"metadata":{{"resourceVersion":"{_VERSION}"{more}}},"items":['
+        return head.encode() + b",".join(items[start : start + size]) + b"]}"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -76,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.flush()
                 self.server.ended.wait()  # nothing changes
             else:
-                self.wfile.write(self.server.page if listed else single or b"{}")
+                self.wfile.write(self.server.page(query) if listed else single or b"{}")
 
 
 def _kubeconfig(path: Path, *, port: int) -> Path:

@@ -35,6 +35,7 @@ class Sample:
     """Seconds of processor time per 1,000 reviews, of all processes of the server."""
 
     peak_mib: float
+    now_mib: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ FIGURES: Mapping[str, Callable[[Sample], float]] = {
     "p999_ms": lambda one: one.result.p999_ms,
     "cpu_per_1000": lambda one: one.cpu_per_1000,
     "peak_mib": lambda one: one.peak_mib,
+    "now_mib": lambda one: one.now_mib,
 }
 
 
@@ -99,6 +101,7 @@ def _sample(program: Path, server: Server, cell: Cell, *, seconds: float) -> Sam
         result=result,
         cpu_per_1000=1000 * spent / max(1, result.requests),
         peak_mib=after.peak_mib,
+        now_mib=after.now_mib,
     )
 
 

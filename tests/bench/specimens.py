@@ -61,6 +61,17 @@ def jobset(tasks: int) -> Json:
     )
 
 
+def other_jobset(number: int) -> Json:
+    """A JobSet that no review asks for, with a pod template of an ordinary size."""
+    containers = pod(tasks=16, index=0, size=4096)["spec"]["containers"]
+    return builders.make_jobset(
+        builders.make_replicated_job(completions=16, containers=containers),
+        name=f"other-{number}",
+        namespace=NAMESPACE,
+        uid=f"{number:08}-7c39-4a1f-9a55-2f6f6f1d9a10",
+    )
+
+
 def pods(*, tasks: int, size: int, **request: Any) -> Case:
     """Reviews of pods that are tasks of one cluster; `size` is that of the pod in bytes."""
     indexes = [number * tasks // _TASKS_PER_CASE for number in range(_TASKS_PER_CASE)]

@@ -18,12 +18,17 @@ class Spending:
     peak_mib: float
     """Sum of the peaks; what forked processes share is counted in each."""
 
+    now_mib: float
+    """What is resident now; what several processes share is counted once (Pss)."""
+
 
 def of(pid: int) -> Spending:
     """Look at a process and its descendants now; those that ended are in their parent's time."""
     found = [*_tree(pid)]
     return Spending(
-        cpu_seconds=sum(map(_cpu_seconds, found)), peak_mib=sum(map(_peak_kib, found)) / 1024
+        cpu_seconds=sum(map(_cpu_seconds, found)),
+        peak_mib=sum(map(_peak_kib, found)) / 1024,
+        now_mib=sum(map(_now_kib, found)) / 1024,
     )
 
 
@@ -43,3 +48,8 @@ def _cpu_seconds(pid: int) -> float:
 def _peak_kib(pid: int) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
+def _now_kib(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))

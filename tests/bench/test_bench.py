@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from bench import guard, report, rounds, specimens
+from bench import guard, large, report, rounds, specimens
 
 
 @pytest.mark.parametrize("size", [4096, 30 * 1024, 1024 * 1024])
@@ -43,3 +43,22 @@ def test_no_review_does_over_a_tenth_more_than_when_it_was_last_looked_at() -> N
     """Calls and memory, which are the same on every machine; `make bench-check` counts more."""
     found = {name: guard.measure(work) for name, work in guard.paths().items()}
     assert guard.judge(found, guard.known()[guard.PYTHON]) == 0
+
+
+def test_above_the_limit_a_pod_does_not_grow_with_its_job() -> None:
+    found = [large.job(tasks) for tasks in (1_024, 4_096, 10_000)]
+    assert not any(one.inline for one in found)
+    # A number has a digit more here and there; the names of ten thousand tasks have 600,000.
+    assert max(one.added for one in found) - min(one.added for one in found) < 20
+
+
+def test_a_job_above_the_limit_takes_as_many_bytes_as_it_has_tasks() -> None:
+    per_task = [one.total / one.tasks for one in map(large.job, (1_024, 4_096, 10_000))]
+    assert max(per_task) < 1.01 * min(per_task)
+
+
+def test_no_job_takes_more_than_its_limit_per_pod() -> None:
+    for tasks in large.SIZES:
+        found = large.job(tasks)
+        # TF_CONFIG and the host lists of workers, and the few variables beside them.
+        assert found.added < (2 * 32 * 1024 + 1024 if found.inline else 1024)

@@ -1,0 +1,126 @@
+"""`make bench-large`: jobs of up to 10,000 tasks: bytes of pods and of jobs, and milliseconds.
+
+The pods go through the handler; `make bench-cluster` takes those of an API server. What a job takes
+there is the sum over its pods, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import admission
+from bench import report, running, specimens
+
+SIZES = (16, 256, 1_024, 4_096, 10_000)
+_TIMES = 200
+_EXPAND = """
+import time
+from tfadmit_trainer import setup
+began = time.perf_counter()
+context = setup()
+ready = time.perf_counter()
+addresses = context.addresses("worker")
+print(1000 * (ready - began), 1000 * (time.perf_counter() - ready), len(addresses))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What one job takes."""
+
+    tasks: int
+    inline: bool
+    added: int
+    """Bytes that admission adds to a pod, the largest of those looked at."""
+
+    pod: int
+    """Bytes of that pod."""
+
+    total: int
+    """Bytes of all pods."""
+
+
+def job(tasks: int, *, every: int = 97) -> Job:
+    """Admit the first, the last and every so many pods of a job."""
+    given = admission.context(specimens.jobset(tasks))
+    chosen = sorted({*range(0, tasks, every), tasks - 1})
+    grown, sizes, inline = [], [], False
+    for index in chosen:
+        content = specimens.pod(tasks=tasks, index=index, size=0)
+        admitted = admission.apply(content, admission.decide("/mutate/pods", content, given=given))
+        grown.append(_bytes(admitted) - _bytes(content))
+        sizes.append(_bytes(admitted))
+        inline = "TF_CONFIG" in {entry["name"] for entry in _env(admitted)}
+    total = round(sum(sizes) / len(sizes) * tasks)
+    return Job(tasks=tasks, inline=inline, added=max(grown), pod=max(sizes), total=total)
+
+
+def milliseconds(tasks: int) -> float:
+    """How long the handler takes for one pod."""
+    given = admission.context(specimens.jobset(tasks))
+    content = specimens.pod(tasks=tasks, index=tasks - 1, size=4096)
+    began = time.perf_counter()
+    for _ in range(_TIMES):
+        admission.decide("/mutate/pods", content, given=given)
+    return 1000 * (time.perf_counter() - began) / _TIMES
+
+
+def expanded(tasks: int) -> tuple[float, float]:
+    """How long the library takes in a process of its own: to be set up, and for all addresses."""
+    content = specimens.pod(tasks=tasks, index=tasks - 1, size=0)
+    given = admission.context(specimens.jobset(tasks))
+    admitted = admission.apply(content, admission.decide("/mutate/pods", content, given=given))
+    env = {entry["name"]: entry["value"] for entry in _env(admitted) if "value" in entry}
+    answer = subprocess.run(
+        [sys.executable, "-c", _EXPAND],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **running.python_path(), **env},
+    )
+    setup, expand, count = map(float, answer.stdout.split()[-3:])
+    assert count == tasks
+    return setup, expand
+
+
+def main() -> None:
+    """Measure and print."""
+    rows = []
+    for tasks in SIZES:
+        found, (setup, expand) = job(tasks), expanded(tasks)
+        rows.append(
+            (
+                f"{tasks:,}",
+                "yes" if found.inline else "no",
+                f"{found.added:,}",
+                f"{found.pod:,}",
+                f"{found.total / 1e6:,.2f}",
+                report.number(milliseconds(tasks)),
+                report.number(setup),
+                report.number(expand),
+            )
+        )
+    head = (
+        *("tasks", "TF_CONFIG inline", "added bytes", "pod bytes", "job MB"),
+        *("handler ms", "setup() ms", "all addresses ms"),
+    )
+    print(report.table(head, rows))
+
+
+def _bytes(content: Any) -> int:
+    return len(json.dumps(content, separators=(",", ":")))
+
+
+def _env(content: Any) -> list[Any]:
+    found: list[Any] = content["spec"]["containers"][0]["env"]
+    return found
+
+
+if __name__ == "__main__":
+    main()
