@@ -25,7 +25,12 @@ def directory(tmp_path_factory):
 def run(directory, capsys, monkeypatch):
     """Runs the command without serving; gives the exit code, the lines of errors and the plans."""
     plans: list[serve.Plan] = []
-    monkeypatch.setattr(serve, "run", lambda planned, _signals: plans.append(planned))
+
+    def take(planned, _signals):
+        plans.append(planned)
+        return True
+
+    monkeypatch.setattr(serve, "run", take)
     monkeypatch.setattr("tfadmit_webhook.json_log.install", lambda: None)
 
     def run(*options, tls=True, objects=True):

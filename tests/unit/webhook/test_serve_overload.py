@@ -9,7 +9,7 @@ import time
 import pytest
 
 import builders
-from bench import traffic, usage
+from bench import spending, traffic, usage
 from unit.webhook import live_server
 
 MEBIBYTE = 1024 * 1024
@@ -213,30 +213,45 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / 100
 
 
-@pytest.mark.parametrize("size", [3, 8])
-def test_memory_is_bounded_whatever_large_reviews_come_at_once(directory, size):
+@pytest.mark.parametrize(("size", "processes"), [(3, 1), (8, 1), (8, 2)])
+def test_memory_is_bounded_whatever_large_reviews_come_at_once(directory, size, processes):
     pod = builders.make_pod(index=2)
     empty = len(builders.body(builders.make_review(pod)))
     pod["metadata"].setdefault("annotations", {})["a"] = "x" * (size * MEBIBYTE - empty - 1000)
     body = builders.body(builders.make_review(pod))
     assert len(body) <= 8 * MEBIBYTE
-    with serving(directory) as server:
-        before = usage.of(server.process.pid)
+    with serving(directory, settings={"server": {"processes": processes}}) as server:
         result = load(server, content=traffic.request(body), clients=40).run(6)
-        after = usage.of(server.process.pid)
-        print(f"\n{size} MiB reviews by 40 clients: {result.summary()}\n  {before}\n  {after}")
-        assert after.peak < 1024 * MEBIBYTE, "the memory of the shipped pod"
+        after = spending.of(server.process.pid)
+        print(f"\n{size} MiB reviews by 40 clients: {result.summary()}\n  {after}")
+        assert after.peak_mib < 1024, "the memory of the shipped pod"
         assert result.statuses[200] > 0
         assert result.statuses.keys() <= {200, 503}
         assert result.retry_after <= {"1"}
         assert server.review()["allowed"]
 
 
+def large_review():
+    """One that is larger than those that are answered at once."""
+    pod = builders.make_pod(index=2)
+    pod["metadata"].setdefault("annotations", {})["a"] = "x" * 100_000
+    return traffic.request(builders.body(builders.make_review(pod)))
+
+
+def test_reviews_that_are_answered_at_once_need_no_place_in_the_queue(directory):
+    limits = {"server": {"threads": 1, "maxInFlight": 1}}
+    with serving(directory, settings=limits) as server:
+        many = load(server, clients=120).run(3)
+        print(f"\n120 clients: {many.summary()}")
+        assert many.statuses.keys() == {200}
+        assert not many.faults
+
+
 def test_beyond_capacity_some_are_sent_away_for_a_second_and_the_others_are_served(directory):
     limits = {"server": {"threads": 4, "maxInFlight": 32}}
     with serving(directory, settings=limits) as server:
-        few = load(server, clients=16).run(3)
-        many = load(server, clients=120).run(5)
+        few = load(server, content=large_review(), clients=16).run(3)
+        many = load(server, content=large_review(), clients=120).run(5)
         print(f"\n16 clients: {few.summary()}\n120 clients: {many.summary()}")
         assert few.statuses.keys() == {200}
         assert many.statuses.keys() == {200, 503}
