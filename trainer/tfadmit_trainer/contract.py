@@ -51,6 +51,14 @@ REPLICAS_ANNOTATION: Final = "tfadmit.dev/replicas"
 # What was decided. The webhooks write it to pods and JobSets; people and the command line read it.
 # Not for users.
 STATUS_ANNOTATION: Final = "tfadmit.dev/status"
+# What `tfadmit run` noted of a job, all of it for `tfadmit show` and to repeat the run: the inputs, one
+# `NAME=URI` a line; the base URI of results; the sha256 of the code's archive; the command as a JSON
+# list; `{"commit": …, "dirty": …}`. The command line writes them to pod templates.
+DATA_ANNOTATION: Final = "tfadmit.dev/data"
+OUTPUT_ANNOTATION: Final = "tfadmit.dev/output"
+CODE_ANNOTATION: Final = "tfadmit.dev/code"
+COMMAND_ANNOTATION: Final = "tfadmit.dev/command"
+SOURCE_ANNOTATION: Final = "tfadmit.dev/source"
 PREFIX: Final = "tfadmit.dev/"
 OWN_LABELS: Final = (ROLE_LABEL, NUM_WORKERS_LABEL)
 OWN_ANNOTATIONS: Final = (
