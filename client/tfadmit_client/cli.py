@@ -31,6 +31,42 @@ class Command:
 
 COMMANDS = (
     Command(
+        name="ps",
+        help="list jobs with their state and the reason for it",
+        module="tfadmit_client.ps_command",
+        extra="client",
+    ),
+    Command(
+        name="show",
+        help="show one job: why it waits or failed, what it runs, its tasks",
+        module="tfadmit_client.show_command",
+        extra="client",
+    ),
+    Command(
+        name="logs",
+        help="print or follow the logs of all tasks of a job",
+        module="tfadmit_client.logs_command",
+        extra="client",
+    ),
+    Command(
+        name="stop",
+        help="stop jobs; they can go on later",
+        module="tfadmit_client.stop_command",
+        extra="client",
+    ),
+    Command(
+        name="start",
+        help="let stopped jobs go on",
+        module="tfadmit_client.start_command",
+        extra="client",
+    ),
+    Command(
+        name="rm",
+        help="delete jobs with all that belongs to them",
+        module="tfadmit_client.rm_command",
+        extra="client",
+    ),
+    Command(
         name="preview",
         help="show the pods of files as a cluster with tfadmit would make them",
         module="tfadmit_client.preview_command",
@@ -171,7 +207,7 @@ def _help() -> str:
         [
             "usage: tfadmit COMMAND [OPTION …]",
             "",
-            "TensorFlow on Kubeflow Trainer: the platform team's tools.",
+            "TensorFlow on Kubeflow Trainer: jobs for data scientists, tools for platform teams.",
             "",
             *lines,
             "",

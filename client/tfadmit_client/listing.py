@@ -52,7 +52,7 @@ class UnreachableError(ReadError):
     """Nobody answers, or does not know who is asking."""
 
 
-class Reader(Protocol):
+class Pages(Protocol):
     """Where pages come from."""
 
     def page(self, kind: Kind, *, namespace: str | None, limit: int, token: str) -> raw.JsonObject:
@@ -62,6 +62,10 @@ class Reader(Protocol):
             ReadError: there is none, and why.
         """
 
+
+class Reader(Pages, Protocol):
+    """Where pages and namespaces come from."""
+
     def namespace(self, name: str) -> raw.JsonObject:
         """Ask for a namespace, for its labels.
 
@@ -70,7 +74,7 @@ class Reader(Protocol):
         """
 
 
-def objects(reader: Reader, kind: Kind, *, namespace: str | None) -> Iterator[object]:
+def objects(reader: Pages, kind: Kind, *, namespace: str | None) -> Iterator[object]:
     """Give each object of a kind once; what is no object at all is given as it came.
 
     Raises:
@@ -85,7 +89,7 @@ def objects(reader: Reader, kind: Kind, *, namespace: str | None) -> Iterator[ob
                 yield item
 
 
-def _pages(reader: Reader, kind: Kind, *, namespace: str | None) -> Iterator[Sequence[object]]:
+def _pages(reader: Pages, kind: Kind, *, namespace: str | None) -> Iterator[Sequence[object]]:
     token, restarts = "", 0
     while True:
         try:

@@ -10,18 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tfadmit_client import credentials, fault, listing
+from tfadmit_client import credentials, fault, listing, live_wire
 from tfadmit_webhook import api_status, raw
 
-_CONNECT_SECONDS = 5.0
-_READ_SECONDS = 60.0
 _DEFAULT = "~/.kube/config"
-_INSTALL = {
-    "trainer.kubeflow.org": "install Kubeflow Trainer 2.x",
-    "jobset.x-k8s.io": "install JobSet",
-    "kubeflow.org": "the training operator is not there, so there is nothing to read; name files "
-    "with -f",
-}
+# One for each task of a big job whose log is followed; they are made when they are needed.
+_CONNECTIONS = 1000
+_IN_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Live":
@@ -37,10 +32,15 @@ def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Li
     except Exception as error:  # nearly anything, for a kubeconfig of a wrong shape
         shown = "config get-contexts" if context else "version"
         raise fault.ClientError(
-            f"{_files(kubeconfig)}: {_line(error)}; does `{_kubectl(kubeconfig)} {shown}` work?"
+            f"{_files(kubeconfig)}: {live_wire.line(error)}; "
+            f"does `{_kubectl(kubeconfig)} {shown}` work?"
         ) from error
     option = f" --context {context}" if context else ""
-    return Live(api_client, kubectl=f"{_kubectl(kubeconfig)}{option}")
+    return Live(
+        api_client,
+        kubectl=f"{_kubectl(kubeconfig)}{option}",
+        default_namespace=_default_namespace(kubeconfig, context),
+    )
 
 
 def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401 - the client has no types
@@ -49,6 +49,7 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
     configuration = client.Configuration()
     # By default urllib3 asks three more times, each with the whole timeout.
     configuration.retries = False
+    configuration.connection_pool_maxsize = _CONNECTIONS
     files = _files(kubeconfig)
     if any(Path(part).expanduser().is_file() for part in files.split(os.pathsep) if part):
         with credentials.or_fault(files):
@@ -73,7 +74,13 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
 class Live:
     """The API server."""
 
-    def __init__(self, api_client: Any, *, kubectl: str) -> None:  # noqa: ANN401 - the client has no types
+    def __init__(
+        self,
+        api_client: Any,  # noqa: ANN401 - the client has no types
+        *,
+        kubectl: str,
+        default_namespace: str = "default",
+    ) -> None:
         from kubernetes import client  # noqa: PLC0415 - see above
 
         self._api: Any = client
@@ -81,6 +88,12 @@ class Live:
         self._custom = client.CustomObjectsApi(api_client)
         self.address: str = api_client.configuration.host
         self._kubectl = kubectl
+        self.default_namespace = default_namespace
+        """The one of the context, as kubectl takes it."""
+
+    def wire(self) -> live_wire.Wire:
+        """Give the connections for requests of any kind."""
+        return live_wire.Wire(self._client, kubectl=self._kubectl)
 
     def page(
         self, kind: listing.Kind, *, namespace: str | None, limit: int, token: str
@@ -102,7 +115,9 @@ class Live:
                 self._custom.list_cluster_custom_object, *where, kind.plural, **options
             )
         except listing.StatusError as error:
-            raise self._named(error, kind, namespace=namespace) from error
+            raise live_wire.named(
+                error, kind, namespace=namespace, kubectl=self._kubectl
+            ) from error
 
     def namespace(self, name: str) -> raw.JsonObject:
         """Ask for a namespace."""
@@ -174,7 +189,7 @@ class Live:
         except ApiException as error:
             raise self._refused(error) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise self._unreachable(_reason(error)) from error
+            raise self._unreachable(live_wire.reason(error)) from error
         except (ValueError, RecursionError) as error:
             raise listing.ReadError(f"the answer of {self.address} is no JSON") from error
         if not isinstance(content, dict):
@@ -183,40 +198,29 @@ class Live:
 
     def _refused(self, error: Any) -> listing.ReadError:  # noqa: ANN401 - the client has no types
         if not error.status:  # the client's way to tell of TLS
-            return self._unreachable(_line(error.reason))
+            return self._unreachable(live_wire.line(error.reason))
         said = api_status.message(error.body, otherwise=error.reason)
         if error.status == 401:
             return self._unreachable(f"your credentials are not accepted (401): {said}")
         return listing.StatusError(error.status, said)
 
-    def _named(
-        self, error: listing.StatusError, kind: listing.Kind, *, namespace: str | None
-    ) -> listing.ReadError:
-        resource = f"{kind.plural}.{kind.group}"
-        if error.status == 410:
-            return listing.ExpiredError(
-                f"the list changed too often while it was read: {error.said}"
-            )
-        if error.status == 404:
-            install = _INSTALL.get(kind.group, "install it")
-            return listing.ReadError(
-                f"the cluster does not serve {resource}/{kind.version}: {install}; "
-                f"`{self._kubectl} get crd {resource}` shows whether it is there"
-            )
-        if error.status == 403:
-            role = "a Role in it" if namespace else "a ClusterRole"
-            where = f"in namespace {namespace}" if namespace else "in the whole cluster"
-            return listing.ReadError(
-                f"you may not list {resource} {where} (403): {role} with the verb list on it, "
-                f"bound to you, grants that: {error.said}"
-            )
-        return error
-
     def _unreachable(self, reason: str) -> listing.UnreachableError:
-        return listing.UnreachableError(
-            f"{self.address}: {reason}; does `{self._kubectl} version` work? If not: is it the "
-            "right kubeconfig and context, is the cluster up, is a VPN or proxy needed?"
+        return live_wire.unreachable(self.address, reason, kubectl=self._kubectl)
+
+
+def _default_namespace(kubeconfig: str | None, context: str | None) -> str:
+    """Give the namespace that a context states, or a pod's own."""
+    from kubernetes import config  # noqa: PLC0415 - see above
+
+    try:
+        contexts, current = config.list_kube_config_contexts(  # type: ignore[no-untyped-call]
+            _files(kubeconfig)
         )
+    except config.ConfigException:
+        file = Path(_IN_POD)
+        return (file.read_text().strip() if file.is_file() else "") or "default"
+    chosen = next((item for item in contexts if item["name"] == context), current)
+    return raw.text(raw.at(chosen, ("context", "namespace"))) or "default"
 
 
 def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
@@ -224,7 +228,7 @@ def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
         *words,
         **options,
         _preload_content=False,
-        _request_timeout=(_CONNECT_SECONDS, _READ_SECONDS),
+        _request_timeout=(live_wire.CONNECT_SECONDS, live_wire.READ_SECONDS),
     )
     try:
         data: bytes = response.read()
@@ -233,24 +237,9 @@ def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
     return data
 
 
-def _reason(error: Exception) -> str:
-    import urllib3  # noqa: PLC0415 - see above
-
-    # urllib3 counts a refused connection among the timeouts, so it is asked for first.
-    if isinstance(error, urllib3.exceptions.NewConnectionError):
-        return f"the API server cannot be reached ({error.__cause__ or error})"
-    if isinstance(error, urllib3.exceptions.TimeoutError):
-        return "the API server did not answer in time"
-    return f"the connection failed ({_line(error)})"
-
-
 def _files(kubeconfig: str | None) -> str:
     return kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT
 
 
 def _kubectl(kubeconfig: str | None) -> str:
     return f"kubectl --kubeconfig {kubeconfig}" if kubeconfig else "kubectl"
-
-
-def _line(error: object) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -51,14 +51,31 @@ REPLICAS_ANNOTATION: Final = "tfadmit.dev/replicas"
 # What was decided. The webhooks write it to pods and JobSets; people and the command line read it.
 # Not for users.
 STATUS_ANNOTATION: Final = "tfadmit.dev/status"
-# What `tfadmit run` noted of a job, all of it for `tfadmit show` and to repeat the run: the inputs, one
-# `NAME=URI` a line; the base URI of results; the sha256 of the code's archive; the command as a JSON
-# list; `{"commit": …, "dirty": …}`. The command line writes them to pod templates.
+
+# What `tfadmit run` writes. Users may set the first three on a pod template, too.
+# Inputs to fetch before the program, NAME=URI, one a line. The pod webhook reads it.
 DATA_ANNOTATION: Final = "tfadmit.dev/data"
+# Base URI of the results; those of a job go below <base>/<job>. The pod webhook reads it.
 OUTPUT_ANNOTATION: Final = "tfadmit.dev/output"
+# Name of the Secret with the credentials for both. The pod webhook reads it.
+STORE_SECRET_ANNOTATION: Final = "tfadmit.dev/store-secret"
+# SHA-256 of the code archive, on the TrainJob. The command line reads it.
 CODE_ANNOTATION: Final = "tfadmit.dev/code"
+# The program as a JSON list, on the TrainJob. The command line reads it.
 COMMAND_ANNOTATION: Final = "tfadmit.dev/command"
+# Commit and state of the code's repository as JSON, on the TrainJob. The command line reads it.
 SOURCE_ANNOTATION: Final = "tfadmit.dev/source"
+# The options of `tfadmit run` as JSON, on the TrainJob. `tfadmit run --from` reads it.
+OPTIONS_ANNOTATION: Final = "tfadmit.dev/options"
+# What `tfadmit run` takes where a user says nothing. The platform team sets them on a runtime.
+DEFAULT_IMAGE_ANNOTATION: Final = "tfadmit.dev/default-image"
+DEFAULT_CPU_ANNOTATION: Final = "tfadmit.dev/default-cpu"
+DEFAULT_MEMORY_ANNOTATION: Final = "tfadmit.dev/default-memory"
+DEFAULT_GPU_ANNOTATION: Final = "tfadmit.dev/default-gpu"
+DEFAULT_OUTPUT_ANNOTATION: Final = "tfadmit.dev/default-output"
+DEFAULT_STORE_SECRET_ANNOTATION: Final = "tfadmit.dev/default-store-secret"
+# The label of nodes that `--gpu-type` goes by, set there, too.
+GPU_TYPE_LABEL_ANNOTATION: Final = "tfadmit.dev/gpu-type-label"
 PREFIX: Final = "tfadmit.dev/"
 OWN_LABELS: Final = (ROLE_LABEL, NUM_WORKERS_LABEL)
 OWN_ANNOTATIONS: Final = (

@@ -74,6 +74,14 @@ def detail(seen: Seen, job: Job) -> Detail:
     )
 
 
+def safe(seen: Seen, job: Job) -> Detail:
+    """Look at everything; of an object that makes no sense, only at what has been decided."""
+    try:
+        return detail(seen, job)
+    except Exception:  # noqa: BLE001 - the job itself says `Unknown`, and why
+        return Detail(job=job)
+
+
 def annotations(seen: Seen) -> Mapping[str, str]:
     """Give all annotations of tfadmit that a job's objects carry; a patch's win over the rest."""
     found: dict[str, str] = {}

@@ -1,0 +1,36 @@
+"""One job by its name, or a sentence that helps to find the right one."""
+
+import difflib
+
+from tfadmit_client import fault, jobs_option, jobs_read, kinds, listing
+from tfadmit_client.watch import seen
+
+
+def one(cluster: jobs_read.Cluster, *, namespace: str, name: str) -> jobs_read.Reading:
+    """Read a job.
+
+    Raises:
+        ClientError: there is none, or it cannot be read.
+        UnreachableError: nobody answers.
+    """
+    reading = jobs_read.one(cluster, namespace=namespace, name=name)
+    if not reading.jobs:
+        raise absent(cluster, namespace=namespace, name=name)
+    return reading
+
+
+def absent(cluster: jobs_read.Cluster, *, namespace: str, name: str) -> fault.ClientError:
+    """Say that there is no such job, and which one may be meant."""
+    try:
+        jobs_option.check_namespace(cluster, namespace)
+        found = cluster.objects(kinds.TRAINJOB, namespace=namespace)
+        names = [seen.key(item)[1] for item in found]
+    except listing.UnreachableError:
+        raise
+    except listing.ReadError:
+        names = []
+    except fault.ClientError as error:
+        return error
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`tfadmit ps` lists them, -A in all namespaces"
+    return fault.ClientError(f"there is no TrainJob {name} in namespace {namespace}; {hint}")

@@ -1,0 +1,71 @@
+"""The options that commands about jobs share: which cluster, which namespace, which form."""
+
+import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+from tfadmit_client import fault, jobs_read, kinds, listing
+
+EXIT_CODES = "Exit codes: 0 done; 2 refused, or the usage is wrong; 3 the cluster does not answer."
+_C = TypeVar("_C", bound=jobs_read.Cluster)
+
+
+def add(parser: argparse.ArgumentParser, *, everywhere: bool = False) -> None:
+    """Declare the options; `everywhere` adds -A."""
+    where = parser.add_mutually_exclusive_group() if everywhere else parser
+    if everywhere:
+        where.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
+    where.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NS",
+        type=_name,
+        help="default: that of the context",
+    )
+    add = parser.add_argument
+    add("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, then the pod's")
+    add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Declare -o."""
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table"
+    )
+
+
+def connected(arguments: argparse.Namespace, connect: Callable[..., _C]) -> tuple[_C, str]:
+    """Connect; give the cluster and the namespace.
+
+    Raises:
+        ClientError: the kubeconfig cannot be used.
+    """
+    cluster = connect(kubeconfig=arguments.kubeconfig, context=arguments.context)
+    return cluster, arguments.namespace or cluster.default_namespace
+
+
+def check_namespace(cluster: jobs_read.Cluster, namespace: str) -> None:
+    """Tell a namespace that is not there from one without jobs.
+
+    Raises:
+        ClientError: it is not there.
+    """
+    try:
+        found = cluster.get(kinds.NAMESPACE, namespace="", name=namespace)
+    except listing.UnreachableError:
+        raise
+    except listing.ReadError:
+        return  # most users may not read namespaces
+    if found is None:
+        raise fault.ClientError(
+            f"there is no namespace {namespace}: -n NS names another; "
+            "`kubectl get namespaces` lists them, if you may"
+        )
+
+
+def _name(word: str) -> str:
+    if not word:
+        raise argparse.ArgumentTypeError("it is empty; leave it out for the context's")
+    if not word.replace("-", "").isalnum() or word != word.lower():
+        raise argparse.ArgumentTypeError(f"{word!r} is no name of a namespace")
+    return word

@@ -1,0 +1,63 @@
+"""The command `tfadmit show`: everything about one job, with the reason for its state first."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from tfadmit_client import (
+    fault,
+    jobs_find,
+    jobs_option,
+    jobs_output,
+    jobs_read,
+    listing,
+    live_jobs,
+    show_output,
+)
+from tfadmit_client.watch import detail, job
+
+_EPILOG = f"""\
+What it says of code, commit, data and results is what `tfadmit run` noted; a TrainJob that kubectl
+or an SDK made has no such notes.
+
+{jobs_option.EXIT_CODES}
+"""
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    prog: str = "tfadmit show",
+    connect: Callable[..., jobs_read.Cluster] = live_jobs.connect,
+    clock: Callable[[], float] = time.time,
+) -> int:
+    """Run the command."""
+    arguments = _parser(prog).parse_args(argv)
+    cluster, namespace = jobs_option.connected(arguments, connect)
+    try:
+        reading = jobs_find.one(cluster, namespace=namespace, name=arguments.job)
+    except listing.UnreachableError as error:
+        raise fault.ClusterError(str(error)) from error
+    for text in reading.gaps:
+        print(f"not all is known: {text}", file=sys.stderr)
+    (found,) = reading.jobs
+    shown = detail.safe(found, job.safe(found))
+    if arguments.output == "table":
+        print(show_output.as_text(shown, now=clock()))
+    else:
+        print(jobs_output.dumped(show_output.as_data(shown), form=arguments.output))
+    return 0
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Show one job: its state and why, what it runs, its tasks, what happened.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("job", metavar="JOB", help="the name of a TrainJob")
+    jobs_option.add(parser)
+    jobs_option.add_output(parser)
+    return parser
