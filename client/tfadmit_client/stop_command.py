@@ -6,8 +6,8 @@ from tfadmit_client import jobs_change, jobs_each, jobs_option, live_jobs
 
 _EPILOG = f"""\
 The pods end: programs are asked by SIGTERM and have the runtime's grace period for a last
-checkpoint. What lies in the pods only is gone. A job in a queue of Kueue gives its place away. A job
-that is stopped, has ended or is being deleted is left as it is.
+checkpoint. What lies in the pods only is gone. A job in a queue of Kueue gives its place away.
+A job that is stopped, has ended or is being deleted is left as it is.
 
 {jobs_option.EXIT_CODES}
 """

@@ -49,8 +49,13 @@ class Container:
 
     @property
     def started(self) -> bool:
-        """Whether the present run has a log."""
-        return self.running or self.ended is not None
+        """Whether the run with the number `restarts` has a log."""
+        return self.running or self.ended is not None or self.crashed
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it waits to be started again; until then the kubelet counts the run before."""
+        return bool(self.waiting) and self.before is not None
 
 
 def containers(pod: raw.JsonObject) -> list[Container]:

@@ -60,7 +60,7 @@ class Detail:
 def detail(seen: Seen, job: Job) -> Detail:
     """Look at everything about a job that has been decided."""
     notes = annotations(seen)
-    output = notes.get(contract.OUTPUT_ANNOTATION, "")
+    output = output_base(seen)
     data = notes.get(contract.DATA_ANNOTATION, "").replace(",", "\n").splitlines()
     return Detail(
         job=job,
@@ -80,6 +80,11 @@ def safe(seen: Seen, job: Job) -> Detail:
         return detail(seen, job)
     except Exception:  # noqa: BLE001 - the job itself says `Unknown`, and why
         return Detail(job=job)
+
+
+def output_base(seen: Seen) -> str:
+    """Give the URI below which the results of jobs are saved; empty for none."""
+    return annotations(seen).get(contract.OUTPUT_ANNOTATION, "")
 
 
 def annotations(seen: Seen) -> Mapping[str, str]:

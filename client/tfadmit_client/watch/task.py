@@ -62,7 +62,8 @@ class Task:
     @property
     def restarts(self) -> int:
         """How often its containers were started again in place."""
-        return max((item.restarts for item in self.containers if not item.init), default=0)
+        regular = [item for item in self.containers if not item.init]
+        return max((item.restarts + item.crashed for item in regular), default=0)
 
 
 def tasks(seen: Seen) -> list[Task]:

@@ -37,3 +37,19 @@ def length(span: float) -> str:
         return f"{hours}h{rest // _MINUTE}m" if rest >= _MINUTE and hours < 8 else f"{hours}h"
     days, rest = divmod(whole, _DAY)
     return f"{days}d{rest // _HOUR}h" if rest >= _HOUR and days < 8 else f"{days}d"
+
+
+def text(at: float) -> str:
+    """Write seconds since 1970 as RFC 3339, in whole seconds."""
+    days, rest = divmod(int(at), _DAY)
+    # From days to a date, by the Gregorian calendar; times here are after 1970.
+    year = 1970
+    while days >= (length_of := 365 + calendar.isleap(year)):
+        days -= length_of
+        year += 1
+    month = 1
+    while days >= (length_of := calendar.monthrange(year, month)[1]):
+        days -= length_of
+        month += 1
+    hour, rest = divmod(rest, _HOUR)
+    return f"{year:04}-{month:02}-{days + 1:02}T{hour:02}:{rest // 60:02}:{rest % 60:02}Z"

@@ -149,7 +149,7 @@ def _container(item: container.Container, task: Task, seen: Seen) -> Reason | No
         return sentence.image(item.waiting, item.image, said)
     if item.waiting in _CONFIG:
         return Reason(code="config", text=f"{where}{item.message or item.waiting}")
-    if item.waiting == "CrashLoopBackOff" or (item.waiting and item.before):
+    if item.waiting == "CrashLoopBackOff" or item.crashed:
         ended = why_failed.run(item, item.before) if item.before else None
         text = f"crashes again and again (restarts: {item.restarts})" + (
             f": {ended.text}" if ended else ""

@@ -1,0 +1,138 @@
+"""The functions beneath the commands, for notebooks and programs.
+
+    from tfadmit_client import api
+
+    for job in api.jobs(namespace="team"):
+        print(job.name, job.state.text, job.reason.text)
+    for line in api.logs("mnist", namespace="team", follow=True):
+        print(line.replica, line.text)
+
+Each call connects by the kubeconfig, or in a pod by its service account; `kubeconfig` and `context`
+say otherwise. Errors are `fault.ClientError` with a sentence, `fault.ClusterError` when nobody
+answers.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from tfadmit_client import fault, jobs_change, jobs_find, jobs_read, listing, live_jobs
+from tfadmit_client.logs import choose, follow, once
+from tfadmit_client.logs.line import Line
+from tfadmit_client.watch import job as watched
+
+
+def jobs(
+    *,
+    namespace: str | None = None,
+    all_namespaces: bool = False,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> list[watched.Job]:
+    """Give all jobs of a namespace (default: the context's) or of all, each with its state."""
+    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+    where = None if all_namespaces else namespace or cluster.default_namespace
+    with _answering():
+        return [watched.safe(item) for item in jobs_read.everything(cluster, namespace=where).jobs]
+
+
+def job(
+    name: str,
+    *,
+    namespace: str | None = None,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> watched.Job:
+    """Give one job.
+
+    Raises:
+        ClientError: there is none.
+    """
+    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+    where = namespace or cluster.default_namespace
+    with _answering():
+        (found,) = jobs_find.one(cluster, namespace=where, name=name).jobs
+    return watched.safe(found)
+
+
+def logs(
+    name: str,
+    *,
+    replicas: Sequence[str] = (),
+    follow_it: bool = False,
+    namespace: str | None = None,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> Iterator[Line]:
+    """Give the lines of all tasks, or of some; with `follow_it`, until the job ends.
+
+    Raises:
+        ClientError: there is no such job, or a log cannot be read.
+    """
+    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+    where = namespace or cluster.default_namespace
+    choice = choose.Choice(replicas=replicas)
+    with _answering():
+        if follow_it:
+            options = follow.Options(choice=choice)
+            follower = follow.Follower(cluster, namespace=where, name=name, options=options)
+            yield from follower.lines()
+            return
+        (found,) = jobs_find.one(cluster, namespace=where, name=name).jobs
+        choose.check(choice, found)
+        yield from once.lines(cluster, found, choice, failed=_refuse)
+
+
+def stop(
+    name: str,
+    *,
+    namespace: str | None = None,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> str:
+    """Stop a job; gives what has happened, as a sentence."""
+    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+    where = namespace or cluster.default_namespace
+    with _answering():
+        return jobs_change.stop(cluster, jobs_change.Target(namespace=where, name=name))
+
+
+def start(
+    name: str,
+    *,
+    namespace: str | None = None,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> str:
+    """Let a stopped job go on; gives what has happened, as a sentence."""
+    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+    where = namespace or cluster.default_namespace
+    with _answering():
+        return jobs_change.start(cluster, jobs_change.Target(namespace=where, name=name))
+
+
+def remove(
+    name: str,
+    *,
+    wait: float = jobs_change.WAIT_SECONDS,
+    namespace: str | None = None,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> str:
+    """Delete a job with all that belongs to it; one that is not there is fine."""
+    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+    where = namespace or cluster.default_namespace
+    target = jobs_change.Target(namespace=where, name=name)
+    with _answering():
+        return jobs_change.remove(cluster, target, wait=wait)
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except listing.UnreachableError as error:
+        raise fault.ClusterError(str(error)) from error
+
+
+def _refuse(text: str) -> None:
+    raise fault.ClientError(text)

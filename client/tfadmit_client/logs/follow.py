@@ -1,0 +1,177 @@
+"""All logs of a job at once, from before its start, across restarts of all tasks, to its end.
+
+Threads read one container each; the caller's thread looks at the job in between and hands out what
+they bring. It is the only one that prints.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tfadmit_client import fault, jobs_find, jobs_read, listing
+from tfadmit_client.logs import choose, source, stream
+from tfadmit_client.logs.line import Line
+from tfadmit_client.watch import job, seen, state
+
+# Pods of a gang live for seconds even when they fail at once; a big job is looked at less often.
+_POLL_SECONDS, _POLL_PER_TASK = 1.0, 0.005
+# Reading all events of a namespace is dear; they tell why a job waits.
+_EVENTS_EVERY = 5
+# How long the API server may be away; an upgrade of a control plane takes minutes.
+_AWAY_SECONDS = 300.0
+# After the end of the job, for pods that a lost node never ends.
+_LINGER_SECONDS = 30.0
+# Lines that wait to be printed; readers wait while there are more.
+_AHEAD = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is followed, and by which clock."""
+
+    choice: choose.Choice = field(default_factory=choose.Choice)
+    tail: int | None = None
+    tell: Callable[[str], None] = lambda _: None
+    """Is told of each change of the job's state."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    poll: float = _POLL_SECONDS
+
+
+class Follower:
+    """Follows one job."""
+
+    def __init__(
+        self, cluster: source.Cluster, *, namespace: str, name: str, options: Options | None = None
+    ) -> None:
+        self._cluster = cluster
+        self._namespace, self._name = namespace, name
+        self._options = options or Options()
+        self._queue: queue.Queue[Line | Exception] = queue.Queue(maxsize=_AHEAD)
+        self._stop = threading.Event()
+        self._readers: dict[source.Run, threading.Thread] = {}
+        self._streams: dict[source.Run, source.Stream] = {}
+        self._looks = 0
+        self._told = ""
+        self._reached = self._options.clock()
+        self._uid = ""
+        self.final: job.Job | None = None
+        """The job when it was last seen; None before that, and when it was deleted."""
+
+    def lines(self) -> Iterator[Line]:
+        """Give all lines as they come, until the job has ended and all is told.
+
+        Raises:
+            ClientError: there is no such job, or it may not be read.
+            UnreachableError: the cluster has not answered for minutes.
+        """
+        clock, last = self._options.clock, self._options.clock()
+        try:
+            while True:
+                over = self._look()
+                for line in self._waiting_lines():
+                    last = clock()
+                    yield line
+                alive = any(reader.is_alive() for reader in self._readers.values())
+                if over and self._queue.empty() and (not alive or clock() - last > _LINGER_SECONDS):
+                    return
+        finally:
+            self._stop.set()
+            for opened in list(self._streams.values()):
+                opened.interrupt()
+
+    def _waiting_lines(self) -> Iterator[Line]:
+        """Give what the readers bring until it is time to look at the job again."""
+        tasks = self.final.tasks if self.final else 0
+        until = self._options.clock() + self._options.poll + tasks * _POLL_PER_TASK
+        while (left := until - self._options.clock()) > 0:
+            try:
+                item = self._queue.get(timeout=left)
+            except queue.Empty:
+                return
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    def _look(self) -> bool:
+        """Look at the job: begin to read what has started. Gives whether the job is over."""
+        try:
+            found = self._read()
+        except listing.UnreachableError as error:
+            if self._options.clock() - self._reached > _AWAY_SECONDS:
+                raise
+            self._say(f"the cluster does not answer; trying again: {error}")
+            return False
+        self._reached = self._options.clock()
+        if found is None:
+            self._say(f"{self._name} was deleted")
+            self.final = None
+            return True
+        self.final = job.safe(found)
+        reason = self.final.reason.text
+        self._say(f"{self._name}: {self.final.state.text}" + (f": {reason}" if reason else ""))
+        choose.check(self._options.choice, found)
+        for run in choose.runs(found, self._options.choice):
+            if run not in self._readers:
+                self._begin(run)
+        return self.final.state.word in state.ENDED
+
+    def _read(self) -> seen.Seen | None:
+        first = self._looks == 0
+        waits = self.final is None or self.final.state.word not in ("Running", "Suspended")
+        events = waits and self._looks % _EVENTS_EVERY == 0
+        self._looks += 1
+        where = {"namespace": self._namespace, "name": self._name}
+        reading = (
+            jobs_find.one(self._cluster, **where)
+            if first
+            else jobs_read.one(self._cluster, **where, events=events)
+        )
+        if not reading.jobs:
+            return None
+        (found,) = reading.jobs
+        # Another job of the same name is another story.
+        self._uid = self._uid or seen.uid(found.trainjob)
+        return found if seen.uid(found.trainjob) == self._uid else None
+
+    def _begin(self, run: source.Run) -> None:
+        reader = threading.Thread(target=self._bring, args=(run,), daemon=True, name=run.replica)
+        self._readers[run] = reader
+        reader.start()
+
+    def _bring(self, run: source.Run) -> None:
+        options = stream.Options(
+            follow=True,
+            tail=self._options.tail,
+            stopped=self._stop.is_set,
+            sleep=self._options.sleep,
+            opened=lambda opened: self._streams.update({run: opened}),
+        )
+        try:
+            for line in stream.lines(self._cluster, run, options):
+                self._put(line)
+        except listing.ReadError as error:
+            self._put(fault.ClientError(f"the log of {run.replica} cannot be read: {error}"))
+        except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+            self._put(error)
+        finally:
+            self._streams.pop(run, None)
+
+    def _put(self, item: Line | Exception) -> None:
+        while not self._stop.is_set() and not self._has_put(item):
+            pass
+
+    def _has_put(self, item: Line | Exception) -> bool:
+        try:
+            self._queue.put(item, timeout=1)
+        except queue.Full:
+            return False
+        return True
+
+    def _say(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            self._options.tell(text)
