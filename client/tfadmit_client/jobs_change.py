@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tfadmit_client import fault, jobs_find, jobs_read, kinds, listing
-from tfadmit_client.watch import job, seen
+from tfadmit_client.watch import belong, job, seen
+from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 
 # A job is looked at so often while its pods end.
@@ -32,7 +33,7 @@ class Cluster(jobs_read.Cluster, Protocol):
         """
 
     def delete(self, kind: listing.Kind, *, namespace: str, name: str) -> raw.JsonObject | None:
-        """Delete an object when all that it owns is deleted; None when there is none.
+        """Delete an object, and what it owns after it; None when there is none.
 
         Raises:
             ReadError: it is refused, and why.
@@ -112,28 +113,22 @@ def remove(
         ClientError: it is refused.
         UnreachableError: nobody answers.
     """
-    deleted = _changed(
-        lambda: cluster.delete(kinds.TRAINJOB, namespace=target.namespace, name=target.name),
-        target.name,
-    )
-    if deleted is None:
+    before = jobs_read.one(cluster, **vars(target), events=False).jobs
+    deleted = _changed(lambda: cluster.delete(kinds.TRAINJOB, **vars(target)), target.name)
+    if deleted is None or not before:
         return f"{target.name} is not there"
-    # The answer is the object, or a Status with its uid in the details.
-    uid = seen.uid(deleted) or raw.text(raw.at(deleted, ("details", "uid")))
-    if wait <= 0:
-        return f"{target.name} is being deleted"
     deadline, told = clock() + wait, ""
-    while now := _left(cluster, target, uid=uid):
+    while wait > 0 and (left := _left(cluster, before[0])):
         if clock() >= deadline:
             raise NotGoneError(
-                f"{target.name} is not gone after {wait:g} s ({now.reason.text}); it goes on, "
-                f"`tfadmit show {target.name}` tells how far"
+                f"{target.name} is not gone after {wait:g} s ({left}); it goes on, and "
+                f"`tfadmit rm {target.name}` waits again"
             )
-        if now.reason.text != told:
-            told = now.reason.text
-            tell(f"{target.name}: {told or 'is being deleted'}")
+        if left != told:
+            told = left
+            tell(f"{target.name}: {left}")
         sleep(_POLL_SECONDS)
-    return f"{target.name} is deleted"
+    return f"{target.name} is {'deleted' if wait > 0 else 'being deleted'}"
 
 
 class NotGoneError(fault.ClientError):
@@ -148,11 +143,38 @@ def _look(cluster: Cluster, target: Target) -> tuple[seen.Seen, job.Job]:
     return found, job.safe(found)
 
 
-def _left(cluster: Cluster, target: Target, *, uid: str) -> job.Job | None:
-    reading = jobs_read.one(cluster, namespace=target.namespace, name=target.name, events=False)
-    if not reading.jobs or (uid and seen.uid(reading.jobs[0].trainjob) != uid):
-        return None
-    return job.safe(reading.jobs[0])
+def _left(cluster: Cluster, before: seen.Seen) -> str:
+    """Say what is left of a job; empty when all that can be seen is gone."""
+    where = {"namespace": before.namespace, "name": before.name}
+    now = cluster.get(kinds.TRAINJOB, **where)
+    if now and seen.uid(now) == seen.uid(before.trainjob):
+        holders = ", ".join(map(str, raw.sequence(raw.at(now, ("metadata", "finalizers")))))
+        return f"the TrainJob waits for {holders}" if holders else "the TrainJob is going"
+    owned = [
+        pod for pod in _visible(cluster, kinds.POD, before) if belong.of_jobset(pod, before.jobset)
+    ]
+    if owned:
+        return f"{len(owned)} pods are ending" if len(owned) > 1 else "a pod is ending"
+    same = (
+        seen.uid(item) == seen.uid(before.jobset)
+        for item in _visible(cluster, kinds.JOBSET, before)
+    )
+    return "the JobSet is going" if any(same) else ""
+
+
+def _visible(cluster: Cluster, kind: listing.Kind, before: seen.Seen) -> list[raw.JsonObject]:
+    """Give pods or JobSets of the job's name, as far as they may be read."""
+    selector = (
+        {"labelSelector": f"{contract.JOBSET_NAME_LABEL}={before.name}"}
+        if kind == kinds.POD
+        else {"fieldSelector": f"metadata.name={before.name}"}
+    )
+    try:
+        return list(cluster.objects(kind, namespace=before.namespace, **selector))
+    except listing.UnreachableError:
+        raise
+    except listing.ReadError:
+        return []
 
 
 def _is_stopped(found: seen.Seen) -> bool:

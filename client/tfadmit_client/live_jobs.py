@@ -58,12 +58,15 @@ class Jobs:
         return self._asked("PATCH", kind, namespace=namespace, name=name, body=body)
 
     def delete(self, kind: listing.Kind, *, namespace: str, name: str) -> raw.JsonObject | None:
-        """Delete an object when all that it owns is deleted; None when there is none.
+        """Delete an object, and what it owns after it; None when there is none.
+
+        Not the other way round (`Foreground`): Trainer 2.3 makes a new JobSet for a TrainJob that
+        waits for its old one to go, and the training starts once more.
 
         Raises:
             ReadError: it is refused, and why.
         """
-        body = {"propagationPolicy": "Foreground"}
+        body = {"propagationPolicy": "Background"}
         return self._asked("DELETE", kind, namespace=namespace, name=name, body=body)
 
     def version_of(self, group: str) -> str:

@@ -22,7 +22,7 @@ def as_data(item: detail.Detail) -> dict[str, Any]:
         "replicas": [dataclasses.asdict(replica) for replica in item.replicas],
         "events": [
             {
-                "at": event.at,
+                "at": when.text(event.at) if event.at else "",
                 "warning": event.warning,
                 "about": f"{event.kind}/{event.name}",
                 "reason": event.reason,

@@ -50,7 +50,7 @@ class Index:
             jobset = None
         jobs = () if stranger else self._jobs.get(identity, ())
         pods = () if stranger else self._pods.get(identity, ())
-        pods = [item for item in pods if _of_jobset(item, jobset)]
+        pods = [item for item in pods if of_jobset(item, jobset)]
         workload = self._workloads.get(uid(job)) or self._workloads.get(uid(jobset))
         parts = [job, *jobs, *pods, *(item for item in (jobset, workload) if item)]
         return Seen(
@@ -82,7 +82,7 @@ def _by_jobset(items: Iterable[raw.JsonObject]) -> dict[Key, list[raw.JsonObject
     return found
 
 
-def _of_jobset(pod: raw.JsonObject, jobset: raw.JsonObject | None) -> bool:
+def of_jobset(pod: raw.JsonObject, jobset: raw.JsonObject | None) -> bool:
     """Whether a pod is of this JobSet, and not of an earlier one of its name."""
     annotations = raw.strings(raw.at(pod, ("metadata", "annotations")))
     stated = annotations.get(contract.JOBSET_UID_ANNOTATION, "")

@@ -151,9 +151,9 @@ def _container(item: container.Container, task: Task, seen: Seen) -> Reason | No
         return Reason(code="config", text=f"{where}{item.message or item.waiting}")
     if item.waiting == "CrashLoopBackOff" or item.crashed:
         ended = why_failed.run(item, item.before) if item.before else None
-        text = f"crashes again and again (restarts: {item.restarts})" + (
-            f": {ended.text}" if ended else ""
-        )
+        times = item.restarts + item.crashed
+        text = f"crashed {times} times" if times > 1 else "crashed"
+        text += f": {ended.text}" if ended else ""
         return Reason(code="crash-loop", text=f"{where}{text}")
     if item.init and item.running and not item.sidecar:
         return Reason(code="initializing", text=f"init container {item.name} runs")
