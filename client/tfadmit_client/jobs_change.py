@@ -121,8 +121,7 @@ def remove(
     while wait > 0 and (left := _left(cluster, before[0])):
         if clock() >= deadline:
             raise NotGoneError(
-                f"{target.name} is not gone after {wait:g} s ({left}); it goes on, and "
-                f"`tfadmit rm {target.name}` waits again"
+                f"{target.name} is not gone after {wait:g} s: {left}; the deletion goes on"
             )
         if left != told:
             told = left
@@ -155,11 +154,9 @@ def _left(cluster: Cluster, before: seen.Seen) -> str:
     ]
     if owned:
         return f"{len(owned)} pods are ending" if len(owned) > 1 else "a pod is ending"
-    same = (
-        seen.uid(item) == seen.uid(before.jobset)
-        for item in _visible(cluster, kinds.JOBSET, before)
-    )
-    return "the JobSet is going" if any(same) else ""
+    jobsets = _visible(cluster, kinds.JOBSET, before)
+    going = any(seen.uid(before.trainjob) in belong.owners(item) for item in jobsets)
+    return "the JobSet is going" if going else ""
 
 
 def _visible(cluster: Cluster, kind: listing.Kind, before: seen.Seen) -> list[raw.JsonObject]:

@@ -1,7 +1,6 @@
 """The command `tfadmit logs`: what all tasks of a job print, now or as it comes."""
 
 import argparse
-import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -142,7 +141,8 @@ class _Command:
         return number
 
 
-_tell = functools.partial(print, file=sys.stderr, flush=True)
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import http.server
+import socket
 import ssl
 import threading
 import time
@@ -224,7 +225,8 @@ class Kubelet:
                 data = head + text + b"\n"
                 if room is not None and len(data) > room:
                     self._send(handler, data[:room])
-                    handler.connection.close()
+                    handler.close_connection = True
+                    handler.connection.shutdown(socket.SHUT_RDWR)
                     return
                 room = None if room is None else room - len(data)
                 self._send(handler, data)

@@ -5,6 +5,8 @@ There is no kubelet and no scheduler: phases of pods are reported as they would 
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 import threading
 
@@ -13,6 +15,7 @@ import pytest
 from cluster import kubelet, phases, support
 from tfadmit_client import api, cli, fault, live_jobs
 from tfadmit_client.logs import follow
+from tfadmit_client.logs.line import Line
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
 TRACEBACK = """\
@@ -202,7 +205,7 @@ def test_row_14_out_of_memory_is_named_when_no_restart_is_left(cluster, namespac
         resourcesPerNode={"limits": {"cpu": "1", "memory": "2Gi"}},
     )  # fmt: skip
     cluster.apply(job)
-    old = []
+    old: list[support.Json] = []
     for _ in range(3):  # the runtime restarts twice
         (pod,) = fresh_pods(cluster, namespace, count=1, old=old)
         old.append(pod)
@@ -235,15 +238,28 @@ def test_row_14_a_quota_is_named(cluster, namespace, runtime):
     assert found.reason.text.startswith("quota team is used up: requested: pods=1")
 
 
-def test_row_14_a_refusal_of_our_webhook_is_quoted(cluster, namespace):
-    content = support.shipped_runtime(name="odd", namespace=namespace)
-    (job,) = content["spec"]["template"]["spec"]["replicatedJobs"]
-    template = job["template"]["spec"]["template"]
-    template.setdefault("metadata", {})["annotations"] = {"tfadmit.dev/cluster": "{}"}
-    cluster.apply(content)
-    cluster.apply(support.trainjob(namespace, runtime="odd", numNodes=1))
+def test_row_14_a_refusal_of_our_webhook_is_quoted(cluster, namespace, runtime, tfadmit):
+    job = support.trainjob(namespace, runtime=runtime, numNodes=1)
+    metadata = {"annotations": {"tfadmit.dev/replicas": "ps=4"}}
+    template = {"template": {"metadata": metadata}}
+    job["spec"]["runtimePatches"] = [{"manager": "example.com/me", "trainingRuntimeSpec": template}]
+    with tfadmit.stopped():  # or the TrainJob itself is refused, where a failure is ignored
+        cluster.apply(job)
     found = reaches(cluster, namespace, "Pending", code="refused")
-    assert found.reason.text.startswith("refused by pods.tfadmit.dev: ")
+    assert found.reason.text.startswith("refused by jobsets.tfadmit.dev: ")
+    assert "tfadmit.dev/replicas" in found.reason.text
+
+
+def test_row_14_a_refusal_of_pods_is_quoted(cluster, namespace, runtime):
+    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=baseline")
+    content = support.shipped_runtime(name="host", namespace=namespace)
+    (job,) = content["spec"]["template"]["spec"]["replicatedJobs"]
+    spec = job["template"]["spec"]["template"]["spec"]
+    spec["volumes"].append({"name": "data", "hostPath": {"path": "/data"}})
+    cluster.apply(content)
+    cluster.apply(support.trainjob(namespace, runtime="host", numNodes=1))
+    found = reaches(cluster, namespace, "Pending", code="refused")
+    assert found.reason.text.startswith('violates PodSecurity "baseline:latest": hostPath volumes')
 
 
 def test_row_14_a_webhook_that_is_down_is_named(cluster, namespace, runtime, tfadmit):
@@ -263,9 +279,8 @@ def test_row_14_a_webhook_that_is_down_is_named(cluster, namespace, runtime, tfa
 
 def test_row_17_a_job_whose_runtime_is_gone_stands_in_the_list(cluster, namespace, mnist, run):
     lost = support.trainjob(namespace, runtime="never-there", name="lost", numNodes=1)
-    # Trainer's webhook would refuse it; so it is when the runtime goes in the same moment.
-    lost["metadata"]["labels"] = {"trainer.kubeflow.org/webhook-validation": "disabled"}
-    lost_is_created(cluster, lost)
+    with without_the_webhook(cluster):  # as when the runtime goes in the same moment
+        cluster.create(lost)
     code, out, err = run("ps")
     assert (code, err) == (0, "")
     rows = {line.split()[0]: line for line in out.splitlines()}
@@ -282,7 +297,8 @@ class Followed:
     """`tfadmit logs -f` in a thread of its own."""
 
     def __init__(self, cluster, namespace):
-        self.lines, self.told = [], []
+        self.lines: list[Line] = []
+        self.told: list[str] = []
         connected = live_jobs.connect(kubeconfig=str(cluster.kubeconfig))
         self.follower = follow.Follower(
             connected, namespace=namespace, name="mnist",
@@ -318,6 +334,10 @@ def test_row_15_all_tasks_are_followed_from_before_the_start_across_restarts_to_
         timeout=60,
     )
     phases.end(cluster, pods[0], code=143, disrupted=True)
+    cluster.wait(
+        lambda: [text for text in followed.told if text.startswith("mnist: Restarting(1)")],
+        what="a word about the restart",
+    )
     for index, pod in enumerate(fresh_pods(cluster, namespace, count=2, old=pods)):
         node.start(pod)
         node.say(pod, f"{index} again")
@@ -327,9 +347,9 @@ def test_row_15_all_tasks_are_followed_from_before_the_start_across_restarts_to_
     for index in range(2):
         assert followed.texts(f"worker-{index}") == [*before[index], f"{index} again"]
     assert {line.attempt for line in followed.lines} == {0, 1}
+    assert followed.follower.final
     assert followed.follower.final.state.word == "Succeeded"
     assert followed.told[-1] == "mnist: Succeeded"
-    assert [text.split(":")[1].strip() for text in followed.told if "Restarting" in text]
 
 
 def test_row_15_the_exit_code_is_the_jobs(cluster, namespace, mnist, node, run):
@@ -353,7 +373,7 @@ def test_row_16_logs_of_a_failed_job_are_read(cluster, namespace, mnist, node, r
     node.end(pods[1], code=2)
     reaches(cluster, namespace, "Failed")
     assert run("logs", "mnist", "worker-1")[:2] == (0, "worker-1 | epoch 1\nworker-1 | epoch 2\n")
-    code, out, _ = run("logs", "mnist", "worker-1", "-o", "json")
+    _, out, _ = run("logs", "mnist", "worker-1", "-o", "json")
     first = json.loads(out.splitlines()[0])
     assert (first["replica"], first["attempt"], first["text"]) == ("worker-1", 0, "epoch 1")
     assert first["at"].endswith("Z")
@@ -595,10 +615,8 @@ def test_without_rights_the_rest_is_told(cluster, namespace, mnist, run, guest):
 def test_a_name_that_is_nearly_right_and_a_namespace_that_is_not_there(
     cluster, namespace, mnist, run, capsys
 ):
-    assert run("show", "mnits")[::2] == (
-        2, f"tfadmit show: error: there is no TrainJob mnits in namespace {namespace}; "
-        "did you mean mnist?\n",
-    )  # fmt: skip
+    said = f"there is no TrainJob mnits in namespace {namespace}; did you mean mnist?"
+    assert run("show", "mnits")[::2] == (2, f"tfadmit show: error: {said}\n")
     code = cli.main(["ps", "-n", "nowhere", "--kubeconfig", str(cluster.kubeconfig)])
     assert (code, capsys.readouterr().err.partition(":")[0]) == (2, "tfadmit ps")
 
@@ -637,6 +655,31 @@ def finalizers(cluster, namespace, names):
                         content_type="application/merge-patch+json")  # fmt: skip
 
 
-def lost_is_created(cluster, job):
-    """Create a TrainJob past Trainer's webhook."""
-    cluster.create(job)
+@contextlib.contextmanager
+def without_the_webhook(cluster):
+    """Let Trainer's webhook look at no TrainJob for a while."""
+    name = "validator.trainjob.trainer.kubeflow.org"
+    (held,) = [
+        item
+        for item in cluster.list("ValidatingWebhookConfiguration")
+        if any(hook["name"] == name for hook in item["webhooks"])
+    ]
+    changed = copy.deepcopy(held)
+    (hook,) = [item for item in changed["webhooks"] if item["name"] == name]
+    hook["objectSelector"] = {"matchLabels": {"no": "object"}}
+    path = cluster.api.resource("ValidatingWebhookConfiguration").path(
+        name=held["metadata"]["name"]
+    )
+    cluster.api.request("PUT", path, body=changed)
+    try:
+        probe = support.trainjob("default", runtime="never-there", name="probe")
+        cluster.wait(
+            lambda: cluster.tried(probe),
+            until=lambda seen: not isinstance(seen, str),
+            what="TrainJobs without a runtime",
+        )
+        yield
+    finally:
+        del changed["metadata"]["resourceVersion"]
+        changed["webhooks"] = held["webhooks"]
+        cluster.api.request("PUT", path, body=changed)

@@ -47,10 +47,9 @@ def lines(cluster: source.Cluster, run: source.Run, options: Options) -> Iterato
             if not options.follow and broken >= _TRIES:
                 raise
         except listing.StatusError as error:
-            if error.status == 404:
-                return
-            # 400 until the container has started, 500 and above while its node does not answer
-            if not options.follow or (error.status != 400 and error.status < 500):
+            # 400 until the container has started, 404 when its node is gone, 500 and above while
+            # that does not answer; whether the pod is still there is asked before the next try.
+            if not options.follow or (error.status not in (400, 404) and error.status < 500):
                 raise
         if reader.over:
             return

@@ -36,7 +36,7 @@ class Index:
         self._jobsets = {key(item): item for item in parts.jobsets}
         self._jobs = _by_jobset(parts.jobs)
         self._pods = _by_jobset(parts.pods)
-        self._workloads = {owner: item for item in parts.workloads for owner in _owners(item)}
+        self._workloads = {owner: item for item in parts.workloads for owner in owners(item)}
         self._events: dict[str, list[event.Event]] = defaultdict(list)
         for item in parts.events:
             self._events[item.uid or f"{item.kind} {item.namespace}/{item.name}"].append(item)
@@ -45,7 +45,7 @@ class Index:
         """Give what is known of a TrainJob."""
         identity = key(job)
         jobset = self._jobsets.get(identity)
-        stranger = jobset is not None and uid(job) not in _owners(jobset)
+        stranger = jobset is not None and uid(job) not in owners(jobset)
         if stranger:
             jobset = None
         jobs = () if stranger else self._jobs.get(identity, ())
@@ -89,6 +89,7 @@ def of_jobset(pod: raw.JsonObject, jobset: raw.JsonObject | None) -> bool:
     return not (stated and jobset) or stated == uid(jobset)
 
 
-def _owners(content: raw.JsonObject) -> list[str]:
+def owners(content: raw.JsonObject) -> list[str]:
+    """Give the uids of what owns an object."""
     owners = map(raw.mapping, raw.sequence(raw.at(content, ("metadata", "ownerReferences"))))
     return [raw.text(owner.get("uid")) for owner in owners]

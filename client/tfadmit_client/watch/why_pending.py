@@ -13,6 +13,7 @@ from tfadmit_client.watch.state import has_begun
 from tfadmit_client.watch.task import Task
 from tfadmit_webhook import raw, trainjob
 
+_ON_THE_WAY = frozenset({"starting", "initializing", "scheduling"})
 _IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 _CONFIG = frozenset(
     {
@@ -28,7 +29,18 @@ _NODE = frozenset({"FailedCreatePodSandBox", "NetworkNotReady"})
 
 def why(seen: Seen, tasks: Sequence[Task]) -> Reason | None:
     """Explain a job whose tasks do not all run; None when nothing stands in the way."""
-    return _objects(seen) or _pods(seen, tasks) or _dependence(seen, tasks)
+    waiting = [(task, _task(task, seen)) for task in tasks if task.pod and not has_begun(task)]
+    known = [(task, reason) for task, reason in waiting if reason]
+    # A pod that is merely on its way explains less than one that cannot be had.
+    stuck = [(task, reason) for task, reason in known if reason.code not in _ON_THE_WAY]
+    return (
+        _objects(seen)
+        or _most(stuck, tasks)
+        or _absent(seen, tasks)
+        or _most(known, tasks)
+        or _dependence(seen, tasks)
+        or _said_of_all(seen)
+    )
 
 
 def one(task: Task, seen: Seen) -> Reason | None:
@@ -67,15 +79,10 @@ def _no_jobset(seen: Seen) -> Reason | None:
     return None
 
 
-def _pods(seen: Seen, tasks: Sequence[Task]) -> Reason | None:
-    """Explain by the tasks that do not run: the most frequent reason, with whose it is."""
-    waiting = [task for task in tasks if not has_begun(task)]
-    reasons = [(task, _task(task, seen)) for task in waiting if task.pod]
-    known = [(task, reason) for task, reason in reasons if reason]
+def _most(known: Sequence[tuple[Task, Reason]], tasks: Sequence[Task]) -> Reason | None:
+    """Explain by the first task for which there is a reason, with all that have the same."""
     if not known:
-        return _absent(seen, [task for task in waiting if task.pod is None])
-    # A pod that is merely starting explains less than one that cannot.
-    known.sort(key=lambda item: item[1].code in ("starting", "initializing", "scheduling"))
+        return None
     _, first = known[0]
     alike = [task for task, reason in known if reason == first]
     return Reason(code=first.code, text=sentence.cut(f"{_whose(alike, tasks)}{first.text}"))
@@ -91,12 +98,18 @@ def _whose(alike: Sequence[Task], tasks: Sequence[Task]) -> str:
 
 def _absent(seen: Seen, tasks: Sequence[Task]) -> Reason | None:
     """Explain pods that their Job could not create."""
-    if not tasks:
+    if all(task.pod for task in tasks):
         return None
     found = event.latest(seen.events, kind="Job", reasons=("FailedCreate",))
-    if found is None:
-        return None
-    return sentence.refusal(found.message)
+    return sentence.refusal(found.message) if found else None
+
+
+def _said_of_all(seen: Seen) -> Reason | None:
+    """Explain a job without pods by the last warning about any of its objects."""
+    kinds = ("TrainJob", "JobSet", "Job")
+    found = [event.latest(seen.events, kind=kind) for kind in kinds]
+    last = max((item for item in found if item), key=lambda item: item.at, default=None)
+    return sentence.refusal(last.message) if last and not seen.pods else None
 
 
 def _dependence(seen: Seen, tasks: Sequence[Task]) -> Reason | None:
