@@ -6,7 +6,6 @@ There is no kubelet and no scheduler: phases of pods are reported as they would 
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import threading
 
@@ -245,6 +244,8 @@ def test_row_14_a_refusal_of_our_webhook_is_quoted(cluster, namespace, runtime, 
     job["spec"]["runtimePatches"] = [{"manager": "example.com/me", "trainingRuntimeSpec": template}]
     with tfadmit.stopped():  # or the TrainJob itself is refused, where a failure is ignored
         cluster.apply(job)
+    # A change wakes Trainer, which would try again after minutes only.
+    cluster.kubectl("annotate", "trainjob", "mnist", "-n", namespace, "try=again")
     found = reaches(cluster, namespace, "Pending", code="refused")
     assert found.reason.text.startswith("refused by jobsets.tfadmit.dev: ")
     assert "tfadmit.dev/replicas" in found.reason.text
@@ -658,19 +659,7 @@ def finalizers(cluster, namespace, names):
 @contextlib.contextmanager
 def without_the_webhook(cluster):
     """Let Trainer's webhook look at no TrainJob for a while."""
-    name = "validator.trainjob.trainer.kubeflow.org"
-    (held,) = [
-        item
-        for item in cluster.list("ValidatingWebhookConfiguration")
-        if any(hook["name"] == name for hook in item["webhooks"])
-    ]
-    changed = copy.deepcopy(held)
-    (hook,) = [item for item in changed["webhooks"] if item["name"] == name]
-    hook["objectSelector"] = {"matchLabels": {"no": "object"}}
-    path = cluster.api.resource("ValidatingWebhookConfiguration").path(
-        name=held["metadata"]["name"]
-    )
-    cluster.api.request("PUT", path, body=changed)
+    with_selector(cluster, {"matchLabels": {"no": "object"}})
     try:
         probe = support.trainjob("default", runtime="never-there", name="probe")
         cluster.wait(
@@ -680,6 +669,16 @@ def without_the_webhook(cluster):
         )
         yield
     finally:
-        del changed["metadata"]["resourceVersion"]
-        changed["webhooks"] = held["webhooks"]
-        cluster.api.request("PUT", path, body=changed)
+        with_selector(cluster, {})
+
+
+def with_selector(cluster, selector):
+    """Say which TrainJobs Trainer's webhook looks at."""
+    name = "validator.trainjob.trainer.kubeflow.org"
+    for item in cluster.list("ValidatingWebhookConfiguration"):
+        for hook in item["webhooks"]:
+            if hook["name"] == name:
+                hook["objectSelector"] = selector
+                resource = cluster.api.resource("ValidatingWebhookConfiguration")
+                path = resource.path(name=item["metadata"]["name"])
+                cluster.api.request("PUT", path, body=item)
