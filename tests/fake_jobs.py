@@ -127,8 +127,11 @@ class Cluster:
     default_namespace = "team"
 
     def __init__(self, **objects: list[Json] | Exception) -> None:
-        self.kinds = {"Namespace": [{"metadata": {"name": "team"}}], **objects}
-        self.logs: dict[str, list[list[bytes] | Exception]] = {}
+        self.kinds: dict[str, list[Json] | Exception] = {
+            "Namespace": [{"metadata": {"name": "team"}}],
+            **objects,
+        }
+        self.logs: dict[str, list[list[bytes | Exception] | Exception]] = {}
         self.asked: list[tuple[str, Mapping[str, str]]] = []
         self.patched: list[tuple[str, str, Mapping[str, Any]]] = []
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tfadmit_client import fault, jobs_find, jobs_read, kinds, listing
+from tfadmit_client import fault, jobs_find, jobs_option, jobs_read, kinds, listing
 from tfadmit_client.watch import belong, job, seen
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
@@ -116,6 +116,7 @@ def remove(
     before = jobs_read.one(cluster, **vars(target), events=False).jobs
     deleted = _changed(lambda: cluster.delete(kinds.TRAINJOB, **vars(target)), target.name)
     if deleted is None or not before:
+        jobs_option.check_namespace(cluster, target.namespace)
         return f"{target.name} is not there"
     deadline, told = clock() + wait, ""
     while wait > 0 and (left := _left(cluster, before[0])):

@@ -33,7 +33,9 @@ def parser(prog: str, *, description: str, epilog: str) -> argparse.ArgumentPars
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("jobs", metavar="JOB", nargs="+", help="names of TrainJobs")
+    made.add_argument(
+        "jobs", metavar="JOB", nargs="+", type=jobs_option.job_name, help="names of TrainJobs"
+    )
     jobs_option.add(made)
     return made
 

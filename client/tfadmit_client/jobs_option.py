@@ -1,12 +1,15 @@
 """The options that commands about jobs share: which cluster, which namespace, which form."""
 
 import argparse
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
 from tfadmit_client import fault, jobs_read, kinds, listing
 
 EXIT_CODES = "Exit codes: 0 done; 2 refused, or the usage is wrong; 3 the cluster does not answer."
+# RFC 1123, as the API server checks it; lengths are its business.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _C = TypeVar("_C", bound=jobs_read.Cluster)
 
 
@@ -19,7 +22,7 @@ def add(parser: argparse.ArgumentParser, *, everywhere: bool = False) -> None:
         "-n",
         "--namespace",
         metavar="NS",
-        type=_name,
+        type=_namespace,
         help="default: that of the context",
     )
     add = parser.add_argument
@@ -63,9 +66,19 @@ def check_namespace(cluster: jobs_read.Cluster, namespace: str) -> None:
         )
 
 
-def _name(word: str) -> str:
+def job_name(word: str) -> str:
+    """Take the name of a TrainJob, which becomes a part of an address of the API server."""
+    if not _NAME.fullmatch(word):
+        kind, slash, name = word.partition("/")
+        plain = slash and kind.lower().startswith("trainjob") and _NAME.fullmatch(name)
+        hint = f": leave out {kind}/" if plain else ""
+        raise argparse.ArgumentTypeError(f"{word!r} is no name of a TrainJob{hint}")
+    return word
+
+
+def _namespace(word: str) -> str:
     if not word:
         raise argparse.ArgumentTypeError("it is empty; leave it out for the context's")
-    if not word.replace("-", "").isalnum() or word != word.lower():
+    if not _NAME.fullmatch(word):
         raise argparse.ArgumentTypeError(f"{word!r} is no name of a namespace")
     return word

@@ -33,7 +33,8 @@ def main(
     saved: Callable[[], saved_logs.SavedLogs | None] = saved_logs.find,
 ) -> int:
     """Run the command."""
-    arguments = _parser(prog).parse_args(argv)
+    # Intermixed: `logs mnist -f worker-1` is as good as `logs -f mnist worker-1`.
+    arguments = _parser(prog).parse_intermixed_args(argv)
     cluster, namespace = jobs_option.connected(arguments, connect)
     command = _Command(cluster, namespace, arguments, saved=saved)
     try:
@@ -153,7 +154,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("job", metavar="JOB", help="the name of a TrainJob")
+    add("job", metavar="JOB", type=jobs_option.job_name, help="the name of a TrainJob")
     add("tasks", metavar="TASK", nargs="*", help="`worker-1`, or a role; default: all")
     add("-f", "--follow", action="store_true", help="from now on until the job ends")
     add("--attempt", metavar="K", type=_count, help="only this attempt, from 0")

@@ -57,7 +57,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("job", metavar="JOB", help="the name of a TrainJob")
+    parser.add_argument(
+        "job", metavar="JOB", type=jobs_option.job_name, help="the name of a TrainJob"
+    )
     jobs_option.add(parser)
     jobs_option.add_output(parser)
     return parser

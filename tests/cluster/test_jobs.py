@@ -334,6 +334,7 @@ def test_row_15_all_tasks_are_followed_from_before_the_start_across_restarts_to_
         what="all lines of the first attempt",
         timeout=60,
     )
+    node.log(pods[0]).ended = True
     phases.end(cluster, pods[0], code=143, disrupted=True)
     cluster.wait(
         lambda: [text for text in followed.told if text.startswith("mnist: Restarting(1)")],

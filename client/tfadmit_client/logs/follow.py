@@ -21,6 +21,8 @@ _POLL_SECONDS, _POLL_PER_TASK = 1.0, 0.005
 _EVENTS_EVERY = 5
 # How long the API server may be away; an upgrade of a control plane takes minutes.
 _AWAY_SECONDS = 300.0
+# What a pod that is gone has printed may still be on its way.
+_GONE_SECONDS = 10.0
 # After the end of the job, for pods that a lost node never ends.
 _LINGER_SECONDS = 30.0
 # Lines that wait to be printed; readers wait while there are more.
@@ -54,6 +56,8 @@ class Follower:
         self._stop = threading.Event()
         self._readers: dict[source.Run, threading.Thread] = {}
         self._streams: dict[source.Run, source.Stream] = {}
+        self._gone: dict[source.Run, float] = {}
+        """When the pod of a run was first missing."""
         self._looks = 0
         self._told = ""
         self._reached = self._options.clock()
@@ -114,6 +118,7 @@ class Follower:
         reason = self.final.reason.text
         self._say(f"{self._name}: {self.final.state.text}" + (f": {reason}" if reason else ""))
         choose.check(self._options.choice, found)
+        self._give_up({seen.uid(pod) for pod in found.pods})
         for run in choose.runs(found, self._options.choice):
             if run not in self._readers:
                 self._begin(run)
@@ -136,6 +141,13 @@ class Follower:
         # Another job of the same name is another story.
         self._uid = self._uid or seen.uid(found.trainjob)
         return found if seen.uid(found.trainjob) == self._uid else None
+
+    def _give_up(self, uids: set[str]) -> None:
+        """Let go of logs whose pods are gone: a lost node ends none of its connections."""
+        now = self._options.clock()
+        for run, opened in list(self._streams.items()):
+            if run.uid not in uids and now - self._gone.setdefault(run, now) > _GONE_SECONDS:
+                opened.interrupt()
 
     def _begin(self, run: source.Run) -> None:
         reader = threading.Thread(target=self._bring, args=(run,), daemon=True, name=run.replica)

@@ -107,7 +107,9 @@ def test_a_jobset_that_belongs_to_something_else_is_in_the_way():
 
 
 def test_a_container_that_crashes_again_and_again_is_no_running_job():
-    before = {"lastState": {"terminated": {"exitCode": 1, "reason": "Error", "message": TRACEBACK}}}
+    before: make.Json = {
+        "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "message": TRACEBACK}}
+    }
     crashed = [
         make.waiting("mnist", number, reason="CrashLoopBackOff", restarts=2, **before)
         for number in range(2)
@@ -211,7 +213,9 @@ WARNINGS = [
 def test_why_objects_cannot_be_created(kind, message, code, text):
     name = "mnist" if kind == "TrainJob" else "mnist-node-0"
     told = make.warning(kind, name, reason="FailedCreate", message=message)
-    has = {"jobsets": [], "jobs": []} if kind == "TrainJob" else {"jobs": [make.job("mnist")]}
+    has: dict[str, Any] = {"jobs": [make.job("mnist")]}
+    if kind == "TrainJob":
+        has = {"jobsets": []}
     assert watch(events=[told], **has).reason == reason.Reason(code=code, text=text)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fake_jobs as make
-from tfadmit_client import fault, listing, logs_command
+from tfadmit_client import fault, kinds, listing, logs_command
 from tfadmit_client.logs import choose, follow, once, position, printing, source, stream
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import belong
@@ -63,7 +63,8 @@ def test_a_line_that_the_runtime_has_split_is_kept():
 
 
 def test_bytes_that_are_no_text_are_shown_as_such():
-    assert position.Position().take(stamped(1)[:-1] + b"\xff\n")[1] == "line 1\ufffd"
+    taken = position.Position().take(stamped(1)[:-1] + b"\xff\n")
+    assert taken == ("2026-01-01T10:00:00.000000001Z", "line 1\ufffd")
 
 
 # --- one container ------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ def test_sidecars_are_left_out_and_our_own_init_containers_are_not():
         {"name": "tfadmit-fetch"}, {"name": "other"},
         {"name": "tfadmit-save", "restartPolicy": "Always"},
     ]  # fmt: skip
-    state = {"running": {}}
+    state: make.Json = {"running": {}}
     pod["status"]["containerStatuses"].append({"name": "istio-proxy", "state": state})
     pod["status"]["initContainerStatuses"] = [
         {"name": name, "state": state} for name in ("tfadmit-fetch", "other", "tfadmit-save")
@@ -178,7 +179,12 @@ def test_a_log_that_cannot_be_read_does_not_keep_the_others():
     cluster.logs[RUN.pod] = [listing.StatusError(500, "no route to host")]
     cluster.logs["mnist-node-0-1-0"] = [[stamped(1)]]
     told: list[str] = []
-    found = once.lines(cluster, content(*cluster.kinds["Pod"]), choose.Choice(), failed=told.append)
+    found = once.lines(
+        cluster,
+        content(*cluster.objects(kinds.POD, namespace="team")),
+        choose.Choice(),
+        failed=told.append,
+    )
     assert [(line.replica, line.text) for line in found] == [("worker-1", "line 1")]
     assert told == [
         "the log of worker-0 cannot be read: the API server answered 500: no route to host"
