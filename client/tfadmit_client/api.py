@@ -16,7 +16,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from tfadmit_client import fault, jobs_change, jobs_find, jobs_read, listing, live_jobs
-from tfadmit_client.logs import choose, follow, once
+from tfadmit_client.logs import choose, once
+from tfadmit_client.logs import follow as following
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import job as watched
 
@@ -58,12 +59,12 @@ def logs(
     name: str,
     *,
     replicas: Sequence[str] = (),
-    follow_it: bool = False,
+    follow: bool = False,
     namespace: str | None = None,
     kubeconfig: str | None = None,
     context: str | None = None,
 ) -> Iterator[Line]:
-    """Give the lines of all tasks, or of some; with `follow_it`, until the job ends.
+    """Give the lines of all tasks, or of some; with `follow`, until the job ends.
 
     Raises:
         ClientError: there is no such job, or a log cannot be read.
@@ -72,9 +73,9 @@ def logs(
     where = namespace or cluster.default_namespace
     choice = choose.Choice(replicas=replicas)
     with _answering():
-        if follow_it:
-            options = follow.Options(choice=choice)
-            follower = follow.Follower(cluster, namespace=where, name=name, options=options)
+        if follow:
+            options = following.Options(choice=choice)
+            follower = following.Follower(cluster, namespace=where, name=name, options=options)
             yield from follower.lines()
             return
         (found,) = jobs_find.one(cluster, namespace=where, name=name).jobs

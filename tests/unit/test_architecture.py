@@ -28,6 +28,14 @@ PURE = [
     ),
     *(ROOT / "webhook/tfadmit_webhook/policy").glob("*.py"),
     *(ROOT / "client/tfadmit_client/migrate").glob("*.py"),
+    *(ROOT / "client/tfadmit_client/watch").glob("*.py"),
+    *(
+        ROOT / f"client/tfadmit_client/{name}.py"
+        for name in (
+            "jobs_output", "logs/choose", "logs/line", "logs/position", "logs/printing",
+            "show_output",
+        )
+    ),
     ROOT / "certs/tfadmit_certs/san.py",
 ]  # fmt: skip
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import fake_jobs as make
-from tfadmit_client import cli, listing, live_jobs
+from tfadmit_client import cli, listing, live, live_jobs
 
 AWAY = listing.UnreachableError(
     "https://192.0.2.1: the API server did not answer in time; does `kubectl version` work? …"
@@ -42,7 +42,7 @@ def run(monkeypatch, capsys):
         connected = connected or cluster()
         # The commands have bound the function as a default: so they are asked with another one.
         monkeypatch.setattr(live_jobs.Jobs, "__init__", lambda *_: None)
-        monkeypatch.setattr(live_jobs.live, "connect", lambda **_: None)
+        monkeypatch.setattr(live, "connect", lambda **_: None)
         for name in ("objects", "get", "patch", "delete", "version_of", "log"):
             monkeypatch.setattr(live_jobs.Jobs, name, as_method(getattr(connected, name)))
         monkeypatch.setattr(live_jobs.Jobs, "default_namespace", "team", raising=False)
