@@ -1,6 +1,7 @@
 """The command `tfadmit logs`: what all tasks of a job print, now or as it comes."""
 
 import argparse
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -100,25 +101,43 @@ class _Command:
 
     def _show_saved(self, found: seen.Seen | None) -> int:
         """Print what was saved of a job whose pods are gone, or say why there is nothing."""
-        absent = found is None
         if found and any(True for _ in choose.runs(found, self._choice)):
             return 0  # there are logs, and they are empty
+        refused = ""
         for base in self._bases(found):
-            if (read := self._saved()) is None:
-                break
-            _tell(f"the pods are gone; this was saved in {base.rstrip('/')}/{self._name}/")
-            self._print(
-                read(base, self._name, attempt=self._choice.attempt, replicas=self._choice.replicas)
-            )
-            return 0
-        if absent:
-            raise jobs_find.absent(self._cluster, namespace=self._namespace, name=self._name)
-        assert found is not None  # noqa: S101 - for the type checker
+            refused = self._print_saved(base)
+            if not refused:
+                return 0
+        if found is None:
+            absent = jobs_find.absent(self._cluster, namespace=self._namespace, name=self._name)
+            raise fault.ClientError(f"{absent}; {refused}" if refused else str(absent))
+        self._say_none(found, refused)
+        return 2 if refused else 0
+
+    def _print_saved(self, base: str) -> str:
+        """Print what was saved there; gives why there is nothing."""
+        if (read := self._saved()) is None:
+            return "this installation cannot read saved logs"
+        asked = self._choice
+        lines = read(base, self._name, attempt=asked.attempt, replicas=asked.replicas)
+        try:
+            first = next(lines, None)
+        except fault.ClusterError:
+            raise
+        except fault.ClientError as error:
+            return str(error)
+        _tell(f"the pods are gone; this was saved in {base.rstrip('/')}/{self._name}/")
+        self._print(itertools.chain([first] if first else [], lines))
+        return ""
+
+    def _say_none(self, found: seen.Seen, refused: str) -> None:
+        """Say why there are no logs."""
         now = job.safe(found)
         reason = f": {now.reason.text}" if now.reason.text else ""
         hint = "" if now.ended else "; -f waits for them"
         _tell(f"there are no logs: {self._name} is {now.state.text}{reason}{hint}")
-        return 0
+        if refused:
+            _tell(refused)
 
     def _bases(self, found: seen.Seen | None) -> list[str]:
         """Give where the job may have been saved."""

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -184,8 +187,8 @@ FAILED = [
     ({"code": 1, "message": TRACEBACK}, "exit",
      "worker-1 exit 1: ValueError: no data in /workspace/dataset"),
     ({"code": 2}, "exit", "worker-1 exit 2: the configuration is wrong or data is missing"),
-    ({"code": 127, "reason": "StartError", "message": 'exec: "pyton": not found in $PATH'}, "exit",
-     'worker-1 exit 127 StartError: exec: "pyton": not found in $PATH'),
+    ({"code": 127, "reason": "StartError", "message": 'exec: "a": not found in $PATH'}, "exit",
+     'worker-1 exit 127 StartError: exec: "a": not found in $PATH'),
 ]  # fmt: skip
 
 
@@ -352,6 +355,25 @@ def test_row_15_all_tasks_are_followed_from_before_the_start_across_restarts_to_
     assert followed.follower.final
     assert followed.follower.final.state.word == "Succeeded"
     assert followed.told[-1] == "mnist: Succeeded"
+
+
+def test_row_15_an_interrupted_following_says_that_the_job_goes_on(cluster, namespace, mnist, node):
+    for pod in support.pods(cluster, namespace, count=2):
+        node.start(pod)
+        node.say(pod, "hello")
+    following = subprocess.Popen(
+        [sys.executable, "-m", "tfadmit_client", "logs", "-f", "mnist", "-n", namespace,
+         "--kubeconfig", str(cluster.kubeconfig)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert following.stdout
+    first = {following.stdout.readline() for _ in range(2)}
+    following.send_signal(signal.SIGINT)
+    _, err = following.communicate(timeout=30)
+    assert first == {"worker-0 | hello\n", "worker-1 | hello\n"}
+    assert following.returncode == 130
+    assert err.endswith("interrupted; mnist goes on, `tfadmit logs -f mnist` follows it again\n")
+    assert "Traceback" not in err
 
 
 def test_row_15_the_exit_code_is_the_jobs(cluster, namespace, mnist, node, run):

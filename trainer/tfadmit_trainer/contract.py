@@ -58,7 +58,7 @@ DATA_ANNOTATION: Final = "tfadmit.dev/data"
 # Base URI of the results; those of a job go below <base>/<job>. The pod webhook reads it.
 OUTPUT_ANNOTATION: Final = "tfadmit.dev/output"
 # Name of the Secret with the credentials for both. The pod webhook reads it.
-STORE_SECRET_ANNOTATION: Final = "tfadmit.dev/store-secret"
+STORE_SECRET_ANNOTATION: Final = "tfadmit.dev/store-secret"  # noqa: S105 - a name
 # SHA-256 of the code archive, on the TrainJob. The command line reads it.
 CODE_ANNOTATION: Final = "tfadmit.dev/code"
 # The program as a JSON list, on the TrainJob. The command line reads it.
@@ -73,7 +73,7 @@ DEFAULT_CPU_ANNOTATION: Final = "tfadmit.dev/default-cpu"
 DEFAULT_MEMORY_ANNOTATION: Final = "tfadmit.dev/default-memory"
 DEFAULT_GPU_ANNOTATION: Final = "tfadmit.dev/default-gpu"
 DEFAULT_OUTPUT_ANNOTATION: Final = "tfadmit.dev/default-output"
-DEFAULT_STORE_SECRET_ANNOTATION: Final = "tfadmit.dev/default-store-secret"
+DEFAULT_STORE_SECRET_ANNOTATION: Final = "tfadmit.dev/default-store-secret"  # noqa: S105 - a name
 # The label of nodes that `--gpu-type` goes by, set there, too.
 GPU_TYPE_LABEL_ANNOTATION: Final = "tfadmit.dev/gpu-type-label"
 PREFIX: Final = "tfadmit.dev/"

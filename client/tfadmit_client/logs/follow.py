@@ -58,6 +58,7 @@ class Follower:
         self._streams: dict[source.Run, source.Stream] = {}
         self._gone: dict[source.Run, float] = {}
         """When the pod of a run was first missing."""
+        self._gaps: set[str] = set()
         self._looks = 0
         self._told = ""
         self._reached = self._options.clock()
@@ -137,6 +138,10 @@ class Follower:
         )
         if not reading.jobs:
             return None
+        for text in reading.gaps:
+            if text not in self._gaps:
+                self._gaps.add(text)
+                self._options.tell(f"not all is known: {text}")
         (found,) = reading.jobs
         # Another job of the same name is another story.
         self._uid = self._uid or seen.uid(found.trainjob)

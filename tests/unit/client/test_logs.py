@@ -322,6 +322,23 @@ def test_row_16_a_job_without_pods_shows_what_was_saved_where_it_says(capsys):
     assert capsys.readouterr().out == "worker-0 | s3://own/ mnist []\n"
 
 
+def refusing(base, job, *, attempt, replicas):
+    if base:
+        raise fault.ClientError(f"{base}/{job}/logs has no log of any task")
+    yield
+
+
+def test_a_name_that_is_nearly_right_is_told_before_what_was_not_saved(capsys):
+    cluster = make.Cluster(TrainJob=[make.trainjob("mnist", make.condition("Complete"))])
+    said = "did you mean mnist.; s3://b/mnits/logs has no log of any task"
+    with pytest.raises(fault.ClientError, match=said):
+        run(cluster, "mnits", "--saved", "s3://b", reader=refusing)
+    assert run(cluster, "mnist", "--saved", "s3://b", reader=refusing) == 2
+    assert capsys.readouterr().err == (
+        "there are no logs: mnist is Succeeded\ns3://b/mnist/logs has no log of any task\n"
+    )
+
+
 def test_without_a_place_or_a_reader_it_says_what_there_is(capsys):
     cluster = make.Cluster(TrainJob=[make.trainjob("mnist", make.condition("Complete"))])
     assert run(cluster, "mnist") == 0
