@@ -176,6 +176,11 @@ class Cluster:
     def version_of(self, group: str) -> str:
         return "v1beta2" if "Workload" in self.kinds else ""
 
+    def changes(
+        self, kind: listing.Kind, *, namespace: str, silence: float, **selectors: str
+    ) -> Stream:
+        raise listing.StatusError(403, "you may not watch")
+
     def log(self, namespace: str, pod: str, *, query: Mapping[str, str], silence: float) -> Stream:
         self.asked.append((pod, query))
         answers = self.logs.get(pod, [])

@@ -100,6 +100,17 @@ class Jobs:
                 ) from error
             raise
 
+    def changes(
+        self, kind: listing.Kind, *, namespace: str, silence: float, **selectors: str
+    ) -> live_wire.Stream:
+        """Begin to watch objects of a kind: a line for each change.
+
+        Raises:
+            ReadError: they cannot be watched, and why.
+        """
+        query = {"watch": "true", **selectors}
+        return self._wire.stream(_path(kind, namespace), query=query, silence=silence)
+
     def _asked(
         self, method: str, kind: listing.Kind, *, namespace: str, name: str, body: object = None
     ) -> raw.JsonObject | None:

@@ -300,13 +300,13 @@ def test_row_17_a_job_whose_runtime_is_gone_stands_in_the_list(cluster, namespac
 class Followed:
     """`tfadmit logs -f` in a thread of its own."""
 
-    def __init__(self, cluster, namespace):
+    def __init__(self, cluster, namespace, *, poll=0.2):
         self.lines: list[Line] = []
         self.told: list[str] = []
         connected = live_jobs.connect(kubeconfig=str(cluster.kubeconfig))
         self.follower = follow.Follower(
             connected, namespace=namespace, name="mnist",
-            options=follow.Options(tell=self.told.append, poll=0.2),
+            options=follow.Options(tell=self.told.append, poll=poll),
         )  # fmt: skip
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -355,6 +355,27 @@ def test_row_15_all_tasks_are_followed_from_before_the_start_across_restarts_to_
     assert followed.follower.final
     assert followed.follower.final.state.word == "Succeeded"
     assert followed.told[-1] == "mnist: Succeeded"
+
+
+def test_row_15_attempts_that_last_for_a_moment_are_followed_by_word_of_changes(
+    cluster, namespace, mnist, node
+):
+    # It looks by itself every ten minutes only, so all that it sees it was told of.
+    followed = Followed(cluster, namespace, poll=600)
+    old: list[support.Json] = []
+    for attempt in range(3):
+        pods = fresh_pods(cluster, namespace, count=2, old=old)
+        old += pods
+        for pod in pods:
+            node.say(pod, f"attempt {attempt}")
+            node.start(pod)
+        node.end(pods[0], code=75)
+    followed.thread.join(timeout=60)
+    assert not followed.thread.is_alive()
+    for index in range(2):
+        assert followed.texts(f"worker-{index}") == [f"attempt {number}" for number in range(3)]
+    assert followed.follower.final
+    assert followed.follower.final.state.word == "Failed"
 
 
 def test_row_15_an_interrupted_following_says_that_the_job_goes_on(cluster, namespace, mnist, node):

@@ -4,19 +4,23 @@ Threads read one container each; the caller's thread looks at the job in between
 they bring. It is the only one that prints.
 """
 
+import contextlib
+import dataclasses
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tfadmit_client import fault, jobs_find, jobs_read, listing
-from tfadmit_client.logs import choose, source, stream
+from tfadmit_client.logs import choose, source, stream, wake
 from tfadmit_client.logs.line import Line
-from tfadmit_client.watch import job, seen, state
+from tfadmit_client.watch import event, job, seen, state
 
-# Pods of a gang live for seconds even when they fail at once; a big job is looked at less often.
+# Beside the word of changes (`wake`), and where that is not to be had; a big job less often.
 _POLL_SECONDS, _POLL_PER_TASK = 1.0, 0.005
+# After a word of changes: there are more to come when all pods of a job change.
+_SOONEST_SECONDS = 0.2
 # Reading all events of a namespace is dear; they tell why a job waits.
 _EVENTS_EVERY = 5
 # How long the API server may be away; an upgrade of a control plane takes minutes.
@@ -52,13 +56,14 @@ class Follower:
         self._cluster = cluster
         self._namespace, self._name = namespace, name
         self._options = options or Options()
-        self._queue: queue.Queue[Line | Exception] = queue.Queue(maxsize=_AHEAD)
+        self._queue: queue.Queue[Line | Exception | None] = queue.Queue(maxsize=_AHEAD)
         self._stop = threading.Event()
         self._readers: dict[source.Run, threading.Thread] = {}
         self._streams: dict[source.Run, source.Stream] = {}
         self._gone: dict[source.Run, float] = {}
         """When the pod of a run was first missing."""
         self._gaps: set[str] = set()
+        self._events: Sequence[event.Event] = ()
         self._looks = 0
         self._told = ""
         self._reached = self._options.clock()
@@ -74,10 +79,12 @@ class Follower:
             UnreachableError: the cluster has not answered for minutes.
         """
         clock, last = self._options.clock, self._options.clock()
+        waker = wake.Waker(self._cluster, namespace=self._namespace, name=self._name)
         try:
+            waker.start(self._wake)
             while True:
                 over = self._look()
-                for line in self._waiting_lines():
+                for line in self._waiting_lines(over=over):
                     last = clock()
                     yield line
                 alive = any(reader.is_alive() for reader in self._readers.values())
@@ -85,13 +92,16 @@ class Follower:
                     return
         finally:
             self._stop.set()
+            waker.stop()
             for opened in list(self._streams.values()):
                 opened.interrupt()
 
-    def _waiting_lines(self) -> Iterator[Line]:
+    def _waiting_lines(self, *, over: bool) -> Iterator[Line]:
         """Give what the readers bring until it is time to look at the job again."""
         tasks = self.final.tasks if self.final else 0
-        until = self._options.clock() + self._options.poll + tasks * _POLL_PER_TASK
+        begun = self._options.clock()
+        poll = self._options.poll + tasks * _POLL_PER_TASK
+        until = begun + (min(poll, _POLL_SECONDS) if over else poll)
         while (left := until - self._options.clock()) > 0:
             try:
                 item = self._queue.get(timeout=left)
@@ -99,14 +109,23 @@ class Follower:
                 return
             if isinstance(item, Exception):
                 raise item
-            yield item
+            if item is None:
+                until = min(until, begun + _SOONEST_SECONDS)
+            else:
+                yield item
+
+    def _wake(self) -> None:
+        """Let the job be looked at soon; a full queue comes to that by itself."""
+        with contextlib.suppress(queue.Full):
+            self._queue.put_nowait(None)
 
     def _look(self) -> bool:
         """Look at the job: begin to read what has started. Gives whether the job is over."""
         try:
             found = self._read()
-        except listing.UnreachableError as error:
-            if self._options.clock() - self._reached > _AWAY_SECONDS:
+        except (listing.UnreachableError, fault.ClientError) as error:
+            # What cannot be read at first is a mistake; later, the cluster may be in trouble.
+            if not self._uid or self._options.clock() - self._reached > _AWAY_SECONDS:
                 raise
             self._say(f"the cluster does not answer; trying again: {error}")
             return False
@@ -143,6 +162,9 @@ class Follower:
                 self._gaps.add(text)
                 self._options.tell(f"not all is known: {text}")
         (found,) = reading.jobs
+        if first or events:
+            self._events = found.events
+        found = dataclasses.replace(found, events=self._events)
         # Another job of the same name is another story.
         self._uid = self._uid or seen.uid(found.trainjob)
         return found if seen.uid(found.trainjob) == self._uid else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tfadmit_client import jobs_read, kinds
+from tfadmit_client import jobs_read, kinds, listing
 from tfadmit_client.watch import container, seen
 
 
@@ -30,6 +30,15 @@ class Cluster(jobs_read.Cluster, Protocol):
 
         Raises:
             ReadError: there is none, and why.
+        """
+
+    def changes(
+        self, kind: listing.Kind, *, namespace: str, silence: float, **selectors: str
+    ) -> Stream:
+        """Begin to watch objects of a kind: a line for each change.
+
+        Raises:
+            ReadError: they cannot be watched, and why.
         """
 
 

@@ -12,6 +12,9 @@ from tfadmit_client.logs.position import Position
 # A training may be silent for long; after this the connection is made anew, which costs nothing.
 _SILENCE_SECONDS = 120.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+# 400 until the container has started, 404 when its node is gone, 408 and 429 while the API server
+# is busy; 500 and above while the node does not answer. Before the next try the pod is looked for.
+_PASSING = frozenset({400, 404, 408, 429})
 # Of one that is not followed; a break in the middle is mended as when following.
 _TRIES = 3
 
@@ -47,9 +50,7 @@ def lines(cluster: source.Cluster, run: source.Run, options: Options) -> Iterato
             if not options.follow and broken >= _TRIES:
                 raise
         except listing.StatusError as error:
-            # 400 until the container has started, 404 when its node is gone, 500 and above while
-            # that does not answer; whether the pod is still there is asked before the next try.
-            if not options.follow or (error.status not in (400, 404) and error.status < 500):
+            if not options.follow or (error.status not in _PASSING and error.status < 500):
                 raise
         if reader.over:
             return

@@ -43,7 +43,7 @@ def run(monkeypatch, capsys):
         # The commands have bound the function as a default: so they are asked with another one.
         monkeypatch.setattr(live_jobs.Jobs, "__init__", lambda *_: None)
         monkeypatch.setattr(live, "connect", lambda **_: None)
-        for name in ("objects", "get", "patch", "delete", "version_of", "log"):
+        for name in ("objects", "get", "patch", "delete", "version_of", "log", "changes"):
             monkeypatch.setattr(live_jobs.Jobs, name, as_method(getattr(connected, name)))
         monkeypatch.setattr(live_jobs.Jobs, "default_namespace", "team", raising=False)
         code = cli.main(words.split())

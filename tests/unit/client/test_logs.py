@@ -193,7 +193,7 @@ def test_a_log_that_cannot_be_read_does_not_keep_the_others():
 
 def followed(cluster, **options):
     follower = follow.Follower(
-        cluster, namespace="team", name="mnist", options=follow.Options(poll=0.01, **options)
+        cluster, namespace="team", name="mnist", options=follow.Options(**{"poll": 0.01, **options})
     )
     return follower, list(follower.lines())
 
@@ -236,6 +236,41 @@ def test_a_cluster_that_is_away_for_minutes_ends_the_following():
 
     with pytest.raises(listing.UnreachableError):
         followed(cluster, tell=tell, clock=lambda: float(next(seconds)))
+
+
+def test_a_watch_lets_the_job_be_looked_at_at_once():
+    job = make.trainjob("mnist")
+    cluster = make.Cluster(TrainJob=[job], JobSet=[make.jobset("mnist")])
+
+    def change():
+        cluster.kinds["TrainJob"] = [make.trainjob("mnist", make.condition("Complete"))]
+        yield b'{"type": "ADDED"}\n'
+
+    cluster.changes = lambda *_, **__: make.Stream(change())  # type: ignore[method-assign]
+    # without the word of a change it would look again in an hour, and the test would time out
+    _, lines = followed(cluster, poll=3600)
+    assert lines == []
+
+
+def test_a_reason_from_events_stays_while_events_are_not_read():
+    quota = 'pods "x" is forbidden: exceeded quota: team, requested: pods=1'
+    event = make.warning("Job", "mnist-node-0", reason="FailedCreate", message=quota)
+    cluster = make.Cluster(
+        TrainJob=[make.trainjob("mnist")],
+        JobSet=[make.jobset("mnist")],
+        Job=[make.job("mnist")],
+        Event=[event],
+    )
+    told: list[str] = []
+    looks = itertools.count()
+
+    def clock():
+        if next(looks) > 60:
+            cluster.kinds["TrainJob"] = []
+        return float(next(looks))
+
+    followed(cluster, tell=told.append, clock=clock)
+    assert told == ["mnist: Pending: quota team is used up: requested: pods=1", "mnist was deleted"]
 
 
 def test_a_job_that_may_not_be_read_is_a_sentence():
