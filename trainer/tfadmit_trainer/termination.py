@@ -32,6 +32,14 @@ def write(reason: str, *, environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def written(*, environ: Mapping[str, str]) -> bool:
+    """Whether a reason is there already; the kubelet makes the file empty."""
+    try:
+        return Path(environ.get(PATH_ENV) or _PATH).stat().st_size > 0
+    except OSError:
+        return False
+
+
 def shortened(reason: str) -> bytes:
     """Give as much of a text as fits, cut between characters."""
     whole = reason.encode("utf-8", errors="replace")
