@@ -5,6 +5,7 @@ sidecar speak to each other. Standard library only, no I/O: the launcher, the tr
 the webhook and the command line take the names from here.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -15,6 +16,8 @@ from tfadmit_trainer import context
 ROOT: Final = "/workspace"
 # The volume below ROOT. The command line adds it to the pods of `run`, the webhook to others that ask.
 VOLUME: Final = "tfadmit-workspace"
+# What is each pod's own also where all pods share what is mounted at ROOT.
+PER_POD: Final = ("code", ".tfadmit")
 # The ConfigMap with the code and the launcher, read-only, and the keys in it.
 CODE_VOLUME: Final = "tfadmit-code"
 CODE_MOUNT: Final = "/etc/tfadmit/code"
@@ -37,8 +40,9 @@ OUTPUT_URI_ENV: Final = "TFADMIT_OUTPUT_URI"
 SAVE_TIMEOUT_ENV: Final = "TFADMIT_SAVE_TIMEOUT"
 SAVE_TIMEOUT_SECONDS: Final = 600.0
 
-# The name of an input that is given without one.
+# The name of an input that is given without one, and of the one that is a model to start from.
 ONLY_INPUT: Final = "data"
+MODEL_INPUT: Final = "model"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +90,8 @@ class Tree:
         return self._at(".tfadmit", "saved.json")
 
     def input(self, name: str) -> str:
-        """Where an input lies. One without a name lies in `dataset` itself, as Trainer has it."""
-        return self.dataset if name == ONLY_INPUT else self._at("dataset", name)
+        """Where an input lies: `dataset/NAME`, and a model to start from beside the datasets."""
+        return self._at("model") if name == MODEL_INPUT else self._at("dataset", name)
 
 
 def tree(environ: Mapping[str, str]) -> Tree:
@@ -127,4 +131,4 @@ def environment(where: Tree, *, names: Sequence[str], environ: Mapping[str, str]
 
 def variable(name: str) -> str:
     """Give the name of an input as it stands in the name of a variable."""
-    return name.upper().replace("-", "_").replace(".", "_")
+    return re.sub(r"[^A-Z0-9]", "_", name.upper())

@@ -13,17 +13,17 @@ from tfadmit_webhook import raw
 
 _ANYTHING = None
 _METADATA: Mapping[str, Any] = {"labels": _ANYTHING, "annotations": _ANYTHING}
-_CONTAINER: Mapping[str, Any] = {
+CONTAINER: Mapping[str, Any] = {
     "name": _ANYTHING,
     "env": _ANYTHING,
     "volumeMounts": _ANYTHING,
     "securityContext": _ANYTHING,
 }
-_POD_SPEC: Mapping[str, Any] = {
+POD_SPEC: Mapping[str, Any] = {
     "serviceAccountName": _ANYTHING,
     "volumes": _ANYTHING,
-    "initContainers": _CONTAINER,
-    "containers": _CONTAINER,
+    "initContainers": CONTAINER,
+    "containers": CONTAINER,
     "imagePullSecrets": _ANYTHING,
     "securityContext": _ANYTHING,
     "nodeSelector": _ANYTHING,
@@ -32,7 +32,7 @@ _POD_SPEC: Mapping[str, Any] = {
     "schedulingGates": _ANYTHING,
     "terminationGracePeriodSeconds": _ANYTHING,
 }
-_POD: Mapping[str, Any] = {"metadata": _METADATA, "spec": _POD_SPEC}
+_POD: Mapping[str, Any] = {"metadata": _METADATA, "spec": POD_SPEC}
 _JOB: Mapping[str, Any] = {"metadata": _METADATA, "spec": {"template": _POD}}
 _REPLICATED_JOB: Mapping[str, Any] = {"name": _ANYTHING, "template": _JOB}
 _TEMPLATE: Mapping[str, Any] = {
