@@ -31,6 +31,9 @@ class Command:
 
 COMMANDS = (
     Command(
+        name="run",
+        help="run a program of this folder in the cluster",
+        module="tfadmit_client.run_command",
         name="ps",
         help="list jobs with their state and the reason for it",
         module="tfadmit_client.ps_command",

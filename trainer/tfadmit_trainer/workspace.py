@@ -14,7 +14,7 @@ from typing import Final
 from tfadmit_trainer import context
 
 ROOT: Final = "/workspace"
-# The volume below ROOT. The command line adds it to the pods of `run`, the webhook to others that ask.
+# The volume below ROOT. The command line adds it to pods of `run`, the webhook to others that ask.
 VOLUME: Final = "tfadmit-workspace"
 # What is each pod's own also where all pods share what is mounted at ROOT.
 PER_POD: Final = ("code", ".tfadmit")

@@ -1,4 +1,4 @@
-"""Which files of a folder are code: the rules of `.gitignore` and `.tfadmitignore`, as git reads them.
+"""Which files of a folder are code, by `.gitignore` and `.tfadmitignore`, as git reads them.
 
 Files of both names count in every folder, and those of the repository's folders above count as
 well. A rule in a deeper folder beats one above; in one folder `.tfadmitignore` comes last, so it

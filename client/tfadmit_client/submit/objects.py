@@ -88,9 +88,7 @@ def _config_map(code: Code, *, namespace: str) -> Json:
     }
 
 
-def _trainjob(
-    plan: Plan, code: Code, *, name: str, namespace: str, said: options.Options
-) -> Json:
+def _trainjob(plan: Plan, code: Code, *, name: str, namespace: str, said: options.Options) -> Json:
     wish = plan.wish
     labels = {MANAGED_BY: "tfadmit"}
     if plan.queue == "kueue":

@@ -77,9 +77,8 @@ def from_mapping(content: object, *, source: str) -> Options:
     mistakes: list[str] = []
     for key, value in content.items():
         try:
-            if value is not None:
-                found |= _entry(str(key), value)
-        except fault.ClientError as error:
+            found |= {} if value is None else _entry(str(key), value)
+        except fault.ClientError as error:  # noqa: PERF203 - every mistake at once
             mistakes.append(f"{source}: {error}")
     if mistakes:
         raise fault.ClientError("\n".join(mistakes))

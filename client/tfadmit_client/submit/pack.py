@@ -10,7 +10,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -95,9 +95,9 @@ def pack(folder: str) -> Packed:
     )
 
 
-def largest(entries: "Iterator[Entry] | object") -> str:
+def largest(entries: Iterable[Entry]) -> str:
     """Name the largest of some entries."""
-    files = sorted(entries, key=lambda entry: (-entry.size, entry.path))  # type: ignore[call-overload]
+    files = sorted(entries, key=lambda entry: (-entry.size, entry.path))
     return ", ".join(f"{entry.path} ({amount(entry.size)})" for entry in files[:_SHOWN])
 
 
@@ -151,7 +151,7 @@ def _check_room(found: _Found, *, shown: str) -> None:
 
 
 def _link(top: Path, path: str, found: _Found, *, shown: str) -> None:
-    target = os.readlink(top / path)
+    target = os.readlink(top / path)  # noqa: PTH115 - a Path would lose `./` and `//`
     lands = os.path.normpath(os.path.join(os.path.dirname(path), target))  # noqa: PTH118, PTH120
     leads_out = os.path.isabs(target) or PurePosixPath(lands).parts[:1] == ("..",)  # noqa: PTH117
     real = Path(os.path.realpath(top / path))

@@ -161,9 +161,7 @@ def _own_programs(wish: Wish, on: Runtime, tasks: Sequence[runtime.Job]) -> Iter
                 )
 
 
-def _requests(
-    wish: Wish, defaults: site.Site, gpu: tuple[str, int] | None
-) -> dict[str, str]:
+def _requests(wish: Wish, defaults: site.Site, gpu: tuple[str, int] | None) -> dict[str, str]:
     wanted = {
         "cpu": wish.cpu or defaults.cpu,
         "memory": wish.memory or defaults.memory,

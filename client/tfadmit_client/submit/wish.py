@@ -1,4 +1,4 @@
-"""What a user asks for, read and judged by itself, before anything of the cluster is known. Pure."""
+"""What a user asks for, read and judged before anything of the cluster is known. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

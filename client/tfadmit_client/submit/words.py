@@ -68,9 +68,9 @@ class GpuTypes:
 
 def count(text: str, *, option: str, least: int) -> int:
     """Read a number of tasks."""
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        if least <= (number := int(text)) <= pattern.MAX_TASKS:
-            return number
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if least <= number <= pattern.MAX_TASKS:
+        return number
     raise fault.ClientError(
         f"{option} {text}: write a number from {least} to {pattern.MAX_TASKS:,}, as in {option} 2"
     )
@@ -81,7 +81,7 @@ def cpu(text: str, *, option: str) -> str:
     if _CPU.fullmatch(text) and re.search("[1-9]", text):
         return text
     raise fault.ClientError(
-        f"{option} {text}: write a number of cores or thousandths, as in {option} 4 or {option} 500m"
+        f"{option} {text}: write a number of cores or thousandths, as in {option} 4 or 500m"
     )
 
 
@@ -176,8 +176,8 @@ def variable(text: str, *, option: str, environ: Mapping[str, str]) -> Variable:
         )
     if _CONFIDENTIAL.fullmatch(name):
         raise fault.ClientError(
-            f"{option} {name}: its value would stand in the TrainJob, where others can read it; put "
-            f"it into a Secret (kubectl create secret generic NAME --from-literal={name}=…) and "
+            f"{option} {name}: its value would stand in the TrainJob, where others read it; put it "
+            f"into a Secret (kubectl create secret generic NAME --from-literal={name}=…) and "
             f"write {option} {name}=secret:NAME/{name}"
         )
     return Variable(name=name, value=value if stated else environ[name])

@@ -68,7 +68,7 @@ def _in_child(
     env: Mapping[str, str],
     cwd: str | None,
     pipes: tuple[tuple[int, int], tuple[int, int]],
-    mask: set[signal.Signals],
+    mask: set[int | signal.Signals],
 ) -> NoReturn:
     """Become the program; nothing may return into the parent's code."""
     code = fault.USAGE
@@ -103,7 +103,7 @@ class _Waiting:
         self._status: int | None = None
         self._open = {stream.source: stream for stream in streams}
 
-    def run(self, numbers: set[signal.Signals], *, mask: set[signal.Signals]) -> Ended:
+    def run(self, numbers: set[signal.Signals], *, mask: set[int | signal.Signals]) -> Ended:
         reading, writing = os.pipe()
         for end in (reading, writing, *self._open):
             os.set_blocking(end, False)

@@ -4,7 +4,6 @@ Each is written to another name first and then renamed, so that a reader never s
 """
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -69,7 +68,7 @@ def tell_ended(where: workspace.Tree, ended: Ended, *, attempt: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.new")
     draft.write_text(json.dumps(content) + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    draft.replace(path)
 
 
 def await_saved(

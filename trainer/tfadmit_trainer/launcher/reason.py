@@ -6,7 +6,7 @@ from typing import Final
 
 _BEGIN: Final = re.compile(r"^\s*(?:\|\s*)?Traceback \(most recent call last\):")
 _BY_SIGNAL: Final = 128
-_HINTS: Final = {
+_HINTS: Final[dict[int, str]] = {
     signal.SIGKILL: ", as when memory runs out",
     signal.SIGSEGV: ", a crash in native code",
     signal.SIGTERM: ", as when a pod is deleted or evicted",

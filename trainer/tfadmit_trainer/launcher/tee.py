@@ -46,7 +46,9 @@ class Log:
 
     def _give_up(self, error: OSError) -> None:
         self._file = None
-        voice.say(f"the log is not kept in a file ({error.filename or 'writing'}: {error.strerror})")
+        voice.say(
+            f"the log is not kept in a file ({error.filename or 'writing'}: {error.strerror})"
+        )
 
 
 class Stream:
@@ -93,5 +95,5 @@ def all_of(target: int, content: bytes) -> None:
     while view:
         try:
             view = view[os.write(target, view) :]
-        except BlockingIOError:
+        except BlockingIOError:  # noqa: PERF203 - once at most
             os.set_blocking(target, True)

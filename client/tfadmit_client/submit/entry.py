@@ -1,0 +1,58 @@
+"""Whether the program that was named is in the code that was packed. Pure.
+
+A forgotten file is found here in a moment, and in a pod after minutes in a queue.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from tfadmit_client.submit.pack import Packed
+
+_PYTHON: Final = re.compile(r"(.*/)?python[0-9.]*")
+# What else may stand between `python` and its file without a value of its own.
+_ALONE: Final = re.compile(r"-[bBdEiIOPqsSuvx]+")
+
+
+def mistakes(command: Sequence[str], packed: Packed, *, folder: str) -> Iterator[str]:
+    """Say what is missing of the program."""
+    path = _file(command)
+    if path is None:
+        return
+    relative = str(PurePosixPath(path))
+    entry = packed.entries.get(relative)
+    if entry is None:
+        yield f"{path}: {_why(relative, packed, folder=folder)}"
+    elif path == command[0] and entry.target is None and not entry.is_executable:
+        yield (
+            f"{path} is not executable: chmod +x {relative}, or start it by its language, as in "
+            f"-- python {relative}"
+        )
+
+
+def _file(command: Sequence[str]) -> str | None:
+    """Give the file of the code that the program starts with, if it is certain which."""
+    first = command[0]
+    if first.startswith("./"):
+        return first
+    if not _PYTHON.fullmatch(first):
+        return None
+    rest = [word for word in command[1:] if not _ALONE.fullmatch(word)]
+    if not rest or not rest[0].endswith(".py") or rest[0].startswith(("-", "/", "../")):
+        return None
+    return rest[0]
+
+
+def _why(path: str, packed: Packed, *, folder: str) -> str:
+    parts = PurePosixPath(path).parents
+    left_out = {path, *map(str, parts)} & packed.left_out
+    if left_out:
+        return (
+            f"the ignore files leave {min(left_out)} out of the code; take it back by a line "
+            f"`!{min(left_out)}` in .tfadmitignore"
+        )
+    near = [name for name in packed.entries if PurePosixPath(name).name == PurePosixPath(path).name]
+    if near:
+        return f"it is not in --code {folder}, but {near[0]} is: write that"
+    return f"it is not in --code {folder}; name the folder it is in, and its path from there"
