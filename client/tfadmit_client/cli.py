@@ -34,6 +34,9 @@ COMMANDS = (
         name="run",
         help="run a program of this folder in the cluster",
         module="tfadmit_client.run_command",
+        extra="client",
+    ),
+    Command(
         name="ps",
         help="list jobs with their state and the reason for it",
         module="tfadmit_client.ps_command",

@@ -13,7 +13,7 @@ _STRICT: Final = {"fieldValidation": "Strict", "fieldManager": "tfadmit"}
 
 
 class Requests(Protocol):
-    """What sends requests; `live.Live` is one."""
+    """What sends requests; `live_wire.Wire` is one."""
 
     def request(
         self,

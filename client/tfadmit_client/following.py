@@ -1,65 +1,35 @@
-"""Following a job to its end: what state it is in, and what that makes the exit code."""
+"""Following a job that was just submitted: its logs, its states, and the exit code they make."""
 
-import time
-from collections.abc import Callable
+import os
+import sys
 from typing import Final
 
-from tfadmit_client import listing
-from tfadmit_client.submit import create
-from tfadmit_client.submit.resource import TRAINJOB
-from tfadmit_webhook import raw
+from tfadmit_client.logs import follow as followed
+from tfadmit_client.logs import printing, source
 
 SUCCEEDED: Final = 0
 FAILED: Final = 1
 INTERRUPTED: Final = 130
-_POLL_SECONDS: Final = 2.0
 
 
-def follow(
-    cluster: create.Cluster,
-    *,
-    namespace: str,
-    name: str,
-    say: Callable[[str], None],
-    sleep: Callable[[float], None] = time.sleep,
-) -> int:
-    """Wait for the end of a job; give the exit code.
+def follow(cluster: source.Cluster, *, namespace: str, name: str) -> int:
+    """Print what all tasks print until the job ends; give the exit code.
 
-    Ctrl-C ends the waiting and not the job. So does nothing else: a cluster that does not answer
-    for a while is asked again.
+    Ctrl-C ends the following and not the job.
     """
-    last = ""
+    options = followed.Options(tell=_tell)
+    follower = followed.Follower(cluster, namespace=namespace, name=name, options=options)
+    coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    printer = printing.Printer(coloured=coloured, timestamps=False)
     try:
-        while True:
-            state, code = _state(cluster, namespace=namespace, name=name)
-            if state != last:
-                say(f"{name}: {state}")
-                last = state
-            if code is not None:
-                return code
-            sleep(_POLL_SECONDS)
+        for line in follower.lines():
+            print(printer.text(line), flush=True)
     except KeyboardInterrupt:
-        say(f"{name} goes on: tfadmit logs -n {namespace} -f {name} follows it again")
+        _tell(f"{name} goes on; `tfadmit logs -n {namespace} -f {name}` follows it again")
         return INTERRUPTED
+    final = follower.final
+    return SUCCEEDED if final and final.state.word == "Succeeded" else FAILED
 
 
-def _state(cluster: create.Cluster, *, namespace: str, name: str) -> tuple[str, int | None]:
-    try:
-        job = create.find(cluster, TRAINJOB, namespace=namespace, name=name)
-    except listing.ReadError as error:
-        return f"cannot be asked for now ({error})", None
-    if job is None:
-        return "deleted", FAILED
-    for item in raw.sequence(raw.at(job, ("status", "conditions"))):
-        condition = raw.mapping(item)
-        if condition.get("status") != "True":
-            continue
-        kind = raw.text(condition.get("type"))
-        said = raw.text(condition.get("message"))
-        if kind == "Complete":
-            return "succeeded", SUCCEEDED
-        if kind == "Failed":
-            return f"failed: {said}", FAILED
-        if kind == "Suspended":
-            return "suspended", None
-    return "submitted", None
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

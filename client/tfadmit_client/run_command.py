@@ -12,7 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tfadmit_client import cluster_objects, fault, following, listing, live, run_options, yamlout
+from tfadmit_client import (
+    cluster_objects,
+    fault,
+    following,
+    listing,
+    live,
+    live_jobs,
+    run_options,
+    yamlout,
+)
 from tfadmit_client.submit import code, create, objects, options, pack, plan, refusals, repeat, wish
 from tfadmit_webhook import raw
 
@@ -72,7 +81,7 @@ class _Run:
             found, packed = code.of(said.code or code.HERE, wished.command)
         connection = self._connect(kubeconfig=self._words.kubeconfig, context=self._words.context)
         namespace = self._words.namespace or connection.default_namespace
-        cluster = cluster_objects.Objects(connection)
+        cluster = cluster_objects.Objects(connection.wire())
         if self._words.earlier is not None:
             said, found = self._again(cluster, namespace=namespace)
             wished = wish.read(said, environ=self._environ)
@@ -92,7 +101,7 @@ class _Run:
             print(name)
         if self._words.detach:
             return 0
-        return following.follow(cluster, namespace=namespace, name=name, say=_say)
+        return following.follow(live_jobs.Jobs(connection), namespace=namespace, name=name)
 
     def _again(
         self, cluster: create.Cluster, *, namespace: str

@@ -72,10 +72,12 @@ def files(config_map):
     """The files of the archive: content and mode."""
     packed = io.BytesIO(base64.b64decode(config_map["binaryData"]["code.tgz"]))
     with tarfile.open(fileobj=packed) as archive:
+        members = {member.name: member for member in archive if member.isfile()}
+        contents = {name: archive.extractfile(member) for name, member in members.items()}
         return {
-            member.name: (archive.extractfile(member).read(), member.mode)
-            for member in archive
-            if member.isfile()
+            name: (content.read(), members[name].mode)
+            for name, content in contents.items()
+            if content
         }
 
 
