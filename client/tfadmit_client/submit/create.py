@@ -26,7 +26,7 @@ from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 
 DEFAULT_RUNTIME: Final = "tensorflow-distributed"
-ROLES_RUNTIME: Final = "tensorflow-ps"
+ROLES_RUNTIME: Final = "tensorflow-roles"
 # The last owner of a shared ConfigMap may go while we become one; it is then made anew.
 _TRIES: Final = 5
 
