@@ -19,6 +19,7 @@ from tfadmit_client import (
     listing,
     live,
     live_jobs,
+    run_local,
     run_options,
     yamlout,
 )
@@ -74,6 +75,8 @@ class _Run:
         self._suffix = suffix
 
     def run(self) -> int:
+        if self._words.local:
+            return self._here()
         said, packed = self._words.said, None
         if self._words.earlier is None:
             # What can be known without a cluster is known before one is asked.
@@ -102,6 +105,19 @@ class _Run:
         if self._words.detach:
             return 0
         return following.follow(live_jobs.Jobs(connection), namespace=namespace, name=name)
+
+    def _here(self) -> int:
+        """Run on this machine; no cluster is asked."""
+        said = self._words.said
+        wished = wish.read(said, environ=self._environ)
+        found, _ = code.of(said.code or code.HERE, wished.command)
+        return run_local.run(
+            wished,
+            found,
+            name=wished.name or self._name(said),
+            by_flags=self._words.by_flags,
+            environ=self._environ,
+        )
 
     def _again(
         self, cluster: create.Cluster, *, namespace: str

@@ -28,6 +28,13 @@ Exit codes: 0 the job succeeded; 1 it failed; 2 refused, nothing was created; 3 
 answer; 130 interrupted, the job goes on.
 """
 
+_SPELLED: Final = {
+    "detach": "-d",
+    "earlier": "--from",
+    "dry_run": "--dry-run",
+    "output_format": "-o",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
@@ -59,6 +66,10 @@ def parse(argv: Sequence[str], *, prog: str) -> Words:
     arguments, rest = parser.parse_known_args(words)
     if rest:
         _stray(parser, rest[0], prog=prog)
+    if arguments.local:
+        for name in ("detach", "earlier", "dry_run", "output_format"):
+            if getattr(arguments, name):
+                parser.error(f"{_SPELLED[name]} means nothing with --local: leave one of them out")
     flags = _flags(arguments, command)
     below = _file(arguments.filename) if arguments.filename else options.Options()
     return Words(

@@ -444,7 +444,7 @@ def test_a_runtime_says_the_defaults_of_the_site(cluster, namespace, code, run):
     assert trainer["resourcesPerNode"]["limits"] == {"cpu": "2", "memory": "8Gi"}
 
 
-def test_row_28_a_job_is_followed_to_its_end_and_its_outcome_is_the_exit_code(
+def test_a_job_is_followed_to_its_end_and_its_outcome_is_the_exit_code(
     cluster, namespace, code, runtime
 ):
     """As a process of its own, beside pods that end as a kubelet would report it."""
