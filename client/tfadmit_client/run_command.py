@@ -136,7 +136,7 @@ class _Run:
             folder = said.code if said.code not in (None, wish.NO_CODE) else code.HERE
             base = Path(folder or code.HERE).resolve().name
         letters = "".join(char if char.isalnum() and char.isascii() else "-" for char in base)
-        short = letters.lower().strip("-0123456789")[:_BASE].rstrip("-")
+        short = letters.lower().lstrip("-0123456789")[:_BASE].rstrip("-")
         return f"{short or 'job'}-{self._suffix()}"
 
     def _plan(self, cluster: create.Cluster, wished: wish.Wish, *, namespace: str) -> plan.Plan:

@@ -94,7 +94,7 @@ def make(wish: Wish, on: Runtime) -> Plan:
     return Plan(
         wish=wish,
         runtime=on,
-        places=tuple(_places(tasks)),
+        places=tuple(_places(wish, tasks)),
         replicas=_replicas(wish, tasks),
         image=wish.image or defaults.image,
         requests=requests,
@@ -229,10 +229,12 @@ def _replicas(wish: Wish, tasks: Sequence[runtime.Job]) -> str:
     return ",".join(f"{role}={number}" for role, number in wish.roles.items() if role in present)
 
 
-def _places(tasks: Sequence[runtime.Job]) -> Iterator[Place]:
+def _places(wish: Wish, tasks: Sequence[runtime.Job]) -> Iterator[Place]:
     """Give the containers that run the program: Trainer's, and those without an image."""
     for job in tasks:
         is_step = job.step == runtime.TRAINER_STEP
+        if not is_step and wish.roles.get(job.group.role) == 0:
+            continue  # the role is taken away
         for container in job.pod.containers() if is_step else workload.target_containers(job.pod):
             runs = container.name == _NODE if is_step else not container.content.get("image")
             if runs:

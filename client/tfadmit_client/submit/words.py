@@ -131,7 +131,7 @@ def job_name(text: str, *, option: str) -> str:
     """Read the name of a job, which becomes part of host names."""
     if _LABEL.fullmatch(text) and len(text) <= 63:
         return text
-    near = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-0123456789")[:40].rstrip("-")
+    near = re.sub(r"[^a-z0-9]+", "-", text.lower()).lstrip("-0123456789")[:40].rstrip("-")
     raise fault.ClientError(
         f"{option} {text}: use small letters, digits and hyphens, the first one a letter, at most "
         f"63, as in {option} {near or 'mnist'}"

@@ -1,0 +1,302 @@
+"""Options and a runtime to objects: what a plan refuses, and what a TrainJob says."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfadmit_client import fault, yamlout, yamltext
+from tfadmit_client.submit import objects, options, plan, refusals, wish
+from tfadmit_client.submit.objects import Code
+from tfadmit_client.submit.options import Options
+
+RUNTIMES = Path(__file__).parents[3] / "deploy" / "runtimes"
+CODE = Code(launcher=b"launcher", archive=b"archive", source='{"commit": "c", "dirty": true}')
+COMMAND = ("python", "train.py")
+
+
+def shipped(name, **changes):
+    content = yaml.safe_load((RUNTIMES / f"{name}.yaml").read_text())
+    content["metadata"].update(changes)
+    return plan.Runtime(kind="ClusterTrainingRuntime", content=content)
+
+
+def jobs(on):
+    return on.content["spec"]["template"]["spec"]["replicatedJobs"]
+
+
+def container(on, index=0):
+    return jobs(on)[index]["template"]["spec"]["template"]["spec"]["containers"][0]
+
+
+def made(on=None, **said):
+    chosen = Options(**{"command": COMMAND, **said})
+    planned = plan.make(
+        wish.read(chosen, environ={"HERE": "mine"}), on or shipped("tensorflow-distributed")
+    )
+    found = objects.submission(planned, CODE, name="mnist", namespace="team", said=chosen)
+    judged = refusals.judge(found, planned, namespace="team")
+    if judged.refused:
+        raise fault.ClientError("\n".join(judged.refused))
+    return found
+
+
+def trainer(found):
+    return found.trainjob["spec"]["trainer"]
+
+
+def patched(found, index=0):
+    return found.trainjob["spec"]["runtimePatches"][index]["trainingRuntimeSpec"]["template"]
+
+
+def pod(found, job="node", patch=0):
+    (content,) = [
+        item for item in patched(found, patch)["spec"]["replicatedJobs"] if item["name"] == job
+    ]
+    return content["template"]["spec"]["template"]
+
+
+# --- what a runtime cannot do --------------------------------------------------------------------
+
+
+def without_policy():
+    on = shipped("tensorflow-distributed")
+    del on.content["spec"]["mlPolicy"]
+    return on
+
+
+def without_image():
+    on = shipped("tensorflow-distributed")
+    del container(on)["image"]
+    return on
+
+
+def without_node():
+    on = shipped("tensorflow-distributed")
+    container(on)["name"] = "tensorflow"
+    return on
+
+
+def with_wrong_default():
+    notes = {"tfadmit.dev/default-memory": "16"}
+    return shipped("tensorflow-distributed", annotations=notes)
+
+
+def of_torch():
+    return shipped("tensorflow-distributed", labels={"trainer.kubeflow.org/framework": "torch"})
+
+
+CANNOT = {
+    "another framework": (of_torch, {}, "is for torch: tfadmit runs on runtimes with the label"),
+    "no container node": (without_node, {}, "has no container 'node'"),
+    "no image": (without_image, {}, "has no image of its own: add --image"),
+    "no policy": (without_policy, {"cpu": "1"}, "Trainer ignores cpu, memory and GPUs"),
+    "wrong default": (with_wrong_default, {}, "annotation tfadmit.dev/default-memory of"),
+    "ps without chief": (None, {"ps": "2"}, "--ps (it needs a chief): ClusterTrainingRuntime"),
+    "no evaluator": (None, {"evaluator": True}, "--evaluator: ClusterTrainingRuntime"),
+    "type of no GPU": (None, {"gpu_type": "A100"}, "no GPU is asked for"),
+    "long name": (None, {"workers": "1000"}, ""),
+}
+
+
+@pytest.mark.parametrize("case", [name for name in CANNOT if CANNOT[name][2]])
+def test_row_12_what_a_runtime_cannot_do_is_refused_with_the_way_out(case):
+    on, said, sentence = CANNOT[case]
+    with pytest.raises(fault.ClientError) as caught:
+        made(on() if on else None, **said)
+    assert sentence in str(caught.value)
+
+
+def test_a_chief_with_a_program_of_its_own_is_refused():
+    with pytest.raises(fault.ClientError, match="runs a program of its own"):
+        made(shipped("tensorflow-ps"), ps="1")
+
+
+# --- what a TrainJob says ------------------------------------------------------------------------
+
+
+def test_row_2_one_number_makes_a_training_distributed():
+    one, four = made(workers="1"), made(workers="4")
+    assert trainer(one).pop("numNodes") == 1
+    assert trainer(four).pop("numNodes") == 4
+    for found in (one, four):
+        found.trainjob["metadata"]["annotations"].pop("tfadmit.dev/options")
+    assert one == four
+
+
+def test_without_a_number_the_runtime_decides():
+    assert "numNodes" not in trainer(made())
+
+
+def test_row_3_what_is_not_named_is_not_there_and_ps_bring_a_chief():
+    on = shipped("tensorflow-roles")
+    found = made(on, ps="2")
+    assert patched(found)["metadata"]["annotations"] == {
+        "tfadmit.dev/replicas": "chief=1,ps=2,evaluator=0"
+    }
+    assert [item["name"] for item in patched(found)["spec"]["replicatedJobs"]] == [
+        "chief", "node", "ps",
+    ]  # fmt: skip
+    assert "metadata" not in patched(made(on))
+
+
+def test_row_7_inputs_and_results_are_said_to_the_webhook_and_to_the_launcher():
+    notes = {"tfadmit.dev/default-store-secret": "store"}
+    on = shipped("tensorflow-distributed", annotations=notes)
+    found = made(on, data=("train=s3://b/train", "pvc://claim/path"), output="s3://b/results/")
+    said = pod(found)["metadata"]["annotations"]
+    assert said["tfadmit.dev/data"] == "train=s3://b/train\ndata=pvc://claim/path"
+    assert said["tfadmit.dev/output"] == "s3://b/results"
+    assert said["tfadmit.dev/store-secret"] == "store"
+    env = {item["name"]: item["value"] for item in trainer(found)["env"]}
+    assert env["TFADMIT_INPUTS"] == "train,data"
+    assert env["TFADMIT_OUTPUT_URI"] == "s3://b/results/mnist"
+
+
+def test_row_8_no_gpu_by_default_and_requests_are_limits():
+    wanted = {"cpu": "2", "memory": "4Gi"}
+    assert trainer(made(cpu="2", memory="4Gi"))["resourcesPerNode"] == {
+        "requests": wanted,
+        "limits": wanted,
+    }
+    assert "resourcesPerNode" not in trainer(made())
+    assert trainer(made(gpu="amd.com/gpu=2"))["resourcesPerNode"]["limits"] == {"amd.com/gpu": "2"}
+    assert "resourcesPerNode" not in trainer(made(gpu="0"))
+
+
+def test_memory_alone_is_not_limited_because_the_sdk_could_not_list_any_job():
+    assert trainer(made(memory="4Gi"))["resourcesPerNode"] == {"requests": {"memory": "4Gi"}}
+
+
+def test_row_10_a_queue_is_kueues_or_volcanos():
+    assert made(queue="team").trainjob["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
+    gang = shipped("tensorflow-distributed")
+    gang.content["spec"]["podGroupPolicy"] = {"volcano": {}}
+    found = made(gang, queue="team")
+    assert "kueue.x-k8s.io/queue-name" not in found.trainjob["metadata"]["labels"]
+    assert patched(found)["metadata"]["annotations"] == {"scheduling.volcano.sh/queue-name": "team"}
+
+
+def test_the_label_of_gpu_types_is_the_users_or_the_sites():
+    notes = {"tfadmit.dev/gpu-type-label": "example.com/gpu"}
+    on = shipped("tensorflow-distributed", annotations=notes)
+    for said, label in (
+        ("a,b", "example.com/gpu"),
+        ("mine.example.com/x=a,b", "mine.example.com/x"),
+    ):
+        affinity = pod(made(on, gpu="1", gpu_type=said))["spec"]["affinity"]["nodeAffinity"]
+        terms = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        assert terms[0]["matchExpressions"] == [
+            {"key": label, "operator": "In", "values": ["a", "b"]}
+        ]
+
+
+def test_packed_tasks_want_to_be_near_each_other():
+    affinity = pod(made(placement="pack"))["spec"]["affinity"]["podAffinity"]
+    (term,) = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
+    selector = term["podAffinityTerm"]["labelSelector"]["matchLabels"]
+    assert selector == {"jobset.sigs.k8s.io/jobset-name": "mnist"}
+
+
+def test_a_patch_is_another_manager_so_that_it_comes_last():
+    found = made(patch={"nodeSelector": {"disk": "ssd"}})
+    managers = [item["manager"] for item in found.trainjob["spec"]["runtimePatches"]]
+    assert managers == ["tfadmit.dev/run", "tfadmit.dev/patch"]
+    assert pod(found, patch=1)["spec"] == {"nodeSelector": {"disk": "ssd"}}
+
+
+def test_a_workspace_of_the_runtimes_own_keeps_what_is_each_pods_own_apart():
+    on = shipped("tensorflow-distributed")
+    container(on)["volumeMounts"].append({"name": "shared", "mountPath": "/workspace"})
+    mounts = pod(made(on))["spec"]["containers"][0]["volumeMounts"]
+    assert [(item["mountPath"], item.get("subPath")) for item in mounts] == [
+        ("/etc/tfadmit/code", None),
+        ("/workspace/code", "code"),
+        ("/workspace/.tfadmit", ".tfadmit"),
+    ]
+
+
+def test_a_users_value_of_a_variable_of_ours_wins():
+    env = [item for item in trainer(made(env=("TFADMIT_JOB=x",)))["env"] if "JOB" in item["name"]]
+    assert env == [{"name": "TFADMIT_JOB", "value": "x"}]
+
+
+def test_a_variable_without_a_value_has_the_callers():
+    assert {"name": "HERE", "value": "mine"} in trainer(made(env=("HERE",)))["env"]
+
+
+def kubernetes(text):
+    """What the kubelet makes of a text: `$(NAME)` expands, `$$` is `$`."""
+    out, at = [], 0
+    while at < len(text):
+        if text[at : at + 2] == "$$":
+            out.append("$")
+            at += 2
+        elif text[at : at + 2] == "$(" and ")" in text[at:]:
+            out.append("EXPANDED")
+            at = text.index(")", at) + 1
+        else:
+            out.append(text[at])
+            at += 1
+    return "".join(out)
+
+
+ANY = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60)
+
+
+@given(words=st.lists(ANY | st.sampled_from(["$(A)", "$$(A)", "$", "y", "~", "1e3"]), max_size=4))
+def test_row_4_arguments_arrive_as_they_were_written(words):
+    found = made(command=("prog", *words))
+    assert [kubernetes(word) for word in trainer(found)["args"]] == ["prog", *words]
+
+
+@given(words=st.lists(ANY, max_size=3), value=ANY)
+def test_row_11_yaml_reads_back_as_the_objects_that_were_meant(words, value):
+    found = made(command=("prog", *words), env=(f"A={value}",))
+    text = yamlout.dump(found.trainjob)
+    (document,) = yamltext.documents(text)
+    assert document.content == found.trainjob
+
+
+@given(
+    command=st.lists(ANY, min_size=1).map(tuple),
+    env=st.lists(ANY).map(tuple),
+    workers=st.none() | st.integers(1, 99).map(str),
+    evaluator=st.none() | st.just(True),
+    placement=st.sampled_from([None, "spread", "pack"]),
+)
+def test_row_26_options_survive_the_annotation(**said):
+    chosen = Options(**said)
+    text = json.dumps(options.to_mapping(chosen))
+    assert options.from_mapping(json.loads(text), source="x") == chosen
+
+
+def test_flags_come_before_a_file():
+    below = options.from_mapping({"workers": 2, "env": {"A": 1}, "pack": True}, source="x")
+    over = Options(workers="3")
+    merged = options.merged(over=over, under=below)
+    assert (merged.workers, merged.env, merged.placement) == ("3", ("A=1",), "pack")
+
+
+def test_a_file_has_the_same_names_as_the_flags():
+    fields = {field.name for field in dataclasses.fields(Options)}
+    assert {name.replace("-", "_") for name in options.NAMES} == fields
+
+
+def test_the_same_code_has_the_same_name_and_another_launcher_another():
+    assert CODE.name == Code(launcher=b"launcher", archive=b"archive").name
+    assert CODE.name != Code(launcher=b"newer", archive=b"archive").name
+    assert CODE.name != Code(launcher=b"launcher", archive=b"other").name
+
+
+def test_what_show_and_the_sdk_read_is_on_the_job():
+    found = made().trainjob
+    notes = found["metadata"]["annotations"]
+    assert json.loads(notes["tfadmit.dev/command"]) == ["python", "train.py"]
+    assert json.loads(notes["tfadmit.dev/source"]) == {"commit": "c", "dirty": True}
+    assert len(notes["tfadmit.dev/code"]) == 64
+    assert found["spec"]["runtimeRef"]["name"] == "tensorflow-distributed"
