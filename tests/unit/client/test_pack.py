@@ -1,0 +1,240 @@
+"""A folder as an archive: what is in it, the same every time, and what comes out again."""
+
+import hashlib
+import io
+import os
+import socket
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfadmit_client import fault
+from tfadmit_client.submit import pack, source
+from tfadmit_trainer.launcher import archive
+from tfadmit_trainer.launcher.fault import LaunchError
+
+# Row 4: what other clients change on the way.
+HARD = b'print("$HOME `echo SUB` \\\\n", "\\u00fc\\r\\n")\r\n\x00\xff'
+
+
+def write(top, files):
+    for name, content in files.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return top
+
+
+def unpacked(content, into):
+    file = into.with_suffix(".tgz")
+    file.write_bytes(content)
+    archive.unpack(file, sha256=hashlib.sha256(content).hexdigest(), into=into)
+    return into
+
+
+def everything(top):
+    """All below a folder: kind, mode and content."""
+    found = {}
+    for path in sorted(top.rglob("*")):
+        name = str(path.relative_to(top))
+        if path.is_symlink():
+            found[name] = ("link", str(path.readlink()))
+        elif path.is_dir():
+            found[name] = ("folder", path.stat().st_mode & 0o777)
+        else:
+            found[name] = ("file", path.stat().st_mode & 0o777, path.read_bytes())
+    return found
+
+
+def names(top):
+    return sorted(pack.pack(str(top)).entries)
+
+
+def test_row_4_every_byte_mode_and_name_comes_out_as_it_went_in(tmp_path):
+    top = write(
+        tmp_path / "code",
+        {"train.py": HARD, "pkg/ünï ✓.py": "x", "pkg/$HOME `x`.txt": "y", "run me.sh": "#!"},
+    )
+    (top / "run me.sh").chmod(0o750)
+    (top / "pkg" / "link").symlink_to("../train.py")
+    (top / "nowhere").symlink_to("not/there")
+    (top / "empty").mkdir(mode=0o700)
+    os.close(os.open(os.fsencode(top) + b"/bad\xff", os.O_CREAT | os.O_WRONLY, 0o600))
+    before = os.umask(0o077)
+    try:
+        out = unpacked(pack.pack(str(top)).content, tmp_path / "out")
+    finally:
+        os.umask(before)
+    assert everything(out) == everything(top)
+
+
+@given(
+    files=st.dictionaries(
+        st.from_regex(r"[a-zA-Z0-9 $`'\"\\é☃-]{1,20}", fullmatch=True), st.binary(min_size=1),
+        min_size=1, max_size=4,
+    )
+)  # fmt: skip
+def test_row_4_any_file_comes_out_as_it_went_in(tmp_path_factory, files):
+    place = tmp_path_factory.mktemp("any")
+    top = write(place / "code", files)
+    assert everything(unpacked(pack.pack(str(top)).content, place / "out")) == everything(top)
+
+
+def test_row_6_the_archive_is_the_same_wherever_and_whenever_it_is_packed(tmp_path):
+    files = {"b.py": "b", "a.py": "a", "sub/c.py": "c"}
+    first = write(tmp_path / "one" / "x", files)
+    second = write(tmp_path / "two" / "y", dict(reversed(files.items())))
+    for path in second.rglob("*"):
+        os.utime(path, (1, 1))
+    content = pack.pack(str(first)).content
+    assert content == pack.pack(str(second)).content
+    with tarfile.open(fileobj=io.BytesIO(content)) as opened:
+        members = opened.getmembers()
+    assert [item.name for item in members] == ["a.py", "b.py", "sub", "sub/c.py"]
+    assert {(item.mtime, item.uid, item.gid, item.uname, item.gname) for item in members} == {
+        (0, 0, 0, "", "")
+    }
+
+
+def test_a_later_attempt_replaces_what_an_earlier_one_has_left(tmp_path):
+    top = write(tmp_path / "code", {"sub/a.py": "new"})
+    (top / "sub").chmod(0o500)
+    out = write(tmp_path / "out", {"sub/a.py": "old"})
+    (out / "sub").chmod(0o500)
+    unpacked(pack.pack(str(top)).content, out)
+    assert (out / "sub/a.py").read_text() == "new"
+
+
+IGNORED = {
+    "ignored.txt": False, "keep.txt": True, "data/big": False, "data/taken-back": False,
+    "sub/x.log": False, "sub/deep/keep.log": True, "sub/own": False, "build/a": True,
+    "__pycache__/a.pyc": False, ".git/config": False, "local.cfg": False,
+    ".tfadmit/x/code.tgz": False,
+}  # fmt: skip
+
+
+def test_git_and_we_agree_on_what_is_ignored(tmp_path):
+    top = write(tmp_path, dict.fromkeys([name for name in IGNORED if ".git/" not in name], "x"))
+    write(
+        top,
+        {
+            ".gitignore": "*.txt\n!keep.txt\n/data/\n*.log\n__pycache__\nlocal.cfg\n.tfadmit\n",
+            "sub/.gitignore": "/own\n",
+            "sub/deep/.gitignore": "!keep.log\n",
+        },
+    )
+    subprocess.run(["git", "init", "-q"], cwd=top, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=top, check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    files = [name for name in names(top) if not (top / name).is_dir()]
+    assert files == sorted(listed)
+    assert {name: name in files for name in IGNORED} == IGNORED
+
+
+def test_a_tfadmitignore_leaves_out_and_takes_back(tmp_path):
+    top = write(
+        tmp_path,
+        {
+            "a.txt": "x", "b.bin": "x", "__pycache__/c": "x",
+            ".gitignore": "*.txt\n", ".tfadmitignore": "!a.txt\n*.bin\n!__pycache__\n",
+        },
+    )  # fmt: skip
+    assert set(names(top)) == {
+        "a.txt", "__pycache__", "__pycache__/c", ".gitignore", ".tfadmitignore",
+    }  # fmt: skip
+
+
+def test_rules_of_the_repository_above_the_folder_count(tmp_path):
+    top = write(tmp_path, {"src/train.py": "x", "src/data/x": "x", ".gitignore": "/src/data\n"})
+    (top / ".git").mkdir()
+    assert names(top / "src") == ["train.py"]
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../outside", "sub/../../outside"])
+def test_a_link_that_leads_out_is_refused(tmp_path, target):
+    top = write(tmp_path / "code", {"train.py": "x", "sub/y": "x"})
+    (tmp_path / "outside").write_text("secret")
+    (top / "link").symlink_to(target)
+    with pytest.raises(fault.ClientError, match="the link link leads out of the folder"):
+        pack.pack(str(top))
+
+
+def test_what_is_no_file_is_left_out_and_told(tmp_path):
+    top = write(tmp_path, {"train.py": "x"})
+    os.mkfifo(top / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(top / "socket"))
+        packed = pack.pack(str(top))
+    assert packed.skipped == ("pipe", "socket")
+    assert list(packed.entries) == ["train.py"]
+
+
+def test_more_bytes_than_anybody_means_as_code_are_not_even_read(tmp_path):
+    top = write(tmp_path, {"train.py": "x"})
+    with (top / "huge.bin").open("wb") as stream:
+        stream.truncate(50 * 10**9)  # takes no room on the disk
+    with pytest.raises(fault.ClientError, match=r"the largest so far: huge\.bin \(50\.0 GB\)"):
+        pack.pack(str(top))
+
+
+# --- what the launcher refuses -------------------------------------------------------------------
+
+
+def hostile(**fields):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as opened:
+        info = tarfile.TarInfo(fields.pop("name", "x"))
+        for key, value in fields.items():
+            setattr(info, key, value)
+        opened.addfile(info)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (hostile(name="../x"), "leads out of its folder"),
+        (hostile(name="/x"), "leads out of its folder"),
+        (hostile(type=tarfile.FIFOTYPE), "neither file, folder nor link"),
+        (b"nonsense", "cannot be unpacked"),
+    ],
+)
+def test_an_archive_that_is_none_of_ours_is_refused(tmp_path, content, sentence):
+    with pytest.raises(LaunchError, match=sentence):
+        unpacked(content, tmp_path / "out")
+    assert not (tmp_path / "x").exists()
+
+
+def test_another_archive_than_the_job_says_is_refused(tmp_path):
+    file = tmp_path / "code.tgz"
+    file.write_bytes(b"other")
+    with pytest.raises(LaunchError, match="the TrainJob says 0000"):
+        archive.unpack(file, sha256="0" * 64, into=tmp_path / "out")
+    with pytest.raises(LaunchError, match="is the ConfigMap of `tfadmit run` there"):
+        archive.unpack(tmp_path / "none", sha256="0" * 64, into=tmp_path / "out")
+
+
+# --- which commit --------------------------------------------------------------------------------
+
+
+def git(top: Path, *words: str) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run(["git", *identity, *words], cwd=top, check=True, capture_output=True)
+
+
+def test_row_26_commit_and_changes_are_noted(tmp_path):
+    assert source.of(str(tmp_path)) == ""
+    top = write(tmp_path, {"train.py": "x"})
+    git(top, "init", "-q")
+    assert source.of(str(top)) == ""
+    git(top, "add", ".")
+    git(top, "commit", "-qm", "one")
+    assert '"dirty": false' in source.of(str(top))
+    write(top, {"train.py": "y"})
+    assert '"dirty": true' in source.of(str(top))
