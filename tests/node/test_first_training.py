@@ -15,7 +15,7 @@ from harness.node import deploy, images
 
 pytestmark = pytest.mark.timeout(900)
 
-_PAGE = tools.ROOT / "docs" / "first-training.md"
+_PAGE = tools.ROOT / "docs" / "first-training-kubectl.md"
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -36,6 +36,13 @@ PURE = [
             "show_output",
         )
     ),
+    *(
+        ROOT / f"client/tfadmit_client/submit/{name}.py"
+        for name in (
+            "affinity", "create", "objects", "options", "patch_file", "plan", "refusals",
+            "resource", "site", "wish", "words",
+        )
+    ),
     ROOT / "certs/tfadmit_certs/san.py",
 ]  # fmt: skip
 
