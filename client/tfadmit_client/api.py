@@ -2,6 +2,7 @@
 
     from tfadmit_client import api
 
+    name = api.submit(["python", "train.py"], workers=4, gpu=1, namespace="team")
     for job in api.jobs(namespace="team"):
         print(job.name, job.state.text, job.reason.text)
     for line in api.logs("mnist", namespace="team", follow=True):
@@ -13,13 +14,55 @@ answers.
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 
-from tfadmit_client import fault, jobs_change, jobs_find, jobs_read, listing, live_jobs
+from tfadmit_client import (
+    fault,
+    jobs_change,
+    jobs_find,
+    jobs_read,
+    listing,
+    live_jobs,
+    submitting,
+)
 from tfadmit_client.logs import choose, once
 from tfadmit_client.logs import follow as following
 from tfadmit_client.logs.line import Line
+from tfadmit_client.submit import options
 from tfadmit_client.watch import job as watched
+
+
+def submit(
+    command: Sequence[str],
+    *,
+    namespace: str | None = None,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    **said: object,
+) -> str:
+    """Submit a program; gives the name of the job.
+
+    `said` are the options of `tfadmit run` by their names: `workers=4`, `gpu_type="A100"`,
+    `env={"EPOCHS": 10}`, `data=["train=s3://…"]`, `evaluator=True`, `patch={…}`.
+
+    Raises:
+        ClientError: it is refused, and nothing was created.
+    """
+    named = {name.replace("_", "-"): value for name, value in said.items()}
+    content = {**named, "command": list(command)}
+    wanted = options.from_mapping(content, source="submit")
+    steps = submitting.Submitting(
+        environ=os.environ, kubeconfig=kubeconfig, context=context, namespace=namespace
+    )
+    try:
+        connection, ready = steps.prepare(wanted)
+        steps.finish(connection, ready)
+    except listing.UnreachableError as error:
+        raise fault.ClusterError(str(error)) from error
+    except listing.ReadError as error:
+        raise fault.ClientError(str(error)) from error
+    return ready.name
 
 
 def jobs(

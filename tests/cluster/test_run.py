@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from cluster import phases, support
-from tfadmit_client import cli
+from tfadmit_client import api, cli, fault
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
 
@@ -275,6 +275,23 @@ def test_row_26_a_job_is_repeated_with_its_own_code_and_with_what_is_changed(
     assert without_name(again["env"]) == without_name(first["env"])
     (config_map,) = config_maps(cluster, namespace)
     assert owners(config_map) == sorted(["mnist", out.strip()])
+
+
+def test_the_function_beneath_the_command_submits_the_same(cluster, namespace, code, runtime, run):
+    where = {"namespace": namespace, "kubeconfig": str(cluster.kubeconfig)}
+    name = api.submit(
+        ["python", "train.py"], workers=2, env={"A": 1}, runtime="mine", name="by-function", **where
+    )
+    options = ("--workers", "2", "--env", "A=1")
+    status, _, err = run("--name", "by-command", *options, "-d", "--", "python", "train.py")
+    assert status == 0, err
+    one, two = (cluster.get("TrainJob", item, namespace) for item in (name, "by-command"))
+    for item in (one, two):
+        item["spec"]["trainer"]["env"].pop(0)  # the job's own name
+        item["spec"].pop("runtimePatches")  # they have times
+    assert one["spec"] == two["spec"]
+    with pytest.raises(fault.ClientError, match="there is no option 'worker'"):
+        api.submit(["python", "train.py"], worker=2, **where)
 
 
 REFUSED = {
