@@ -358,6 +358,14 @@ def test_an_input_that_was_not_fetched_is_exit_code_2_with_its_address(launched,
     assert "the input 'train' (s3://b/train) is not at" in why(place)
 
 
+def test_a_folder_that_cannot_be_made_is_exit_code_2_in_a_sentence(launched, place):
+    (place / "file").write_text("")
+    code, _, err = launched("echo", "never", TFADMIT_OUTPUT_DIR=str(place / "file" / "below"))
+    assert code == 2
+    assert b"a volume that the container's user may write to" in err
+    assert b"Traceback" not in err
+
+
 # --- results -------------------------------------------------------------------------------------
 
 SAVES = {"TFADMIT_OUTPUT_URI": "s3://b/results/mnist"}

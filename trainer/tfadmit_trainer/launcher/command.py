@@ -46,13 +46,15 @@ class _Launch:
     def run(self) -> int:
         try:
             save_seconds = handover.seconds(self._environ)
-            cwd = self._prepare()
+            cwd, env = self._prepare(), self._env()
         except LaunchError as error:
-            self._log.say(str(error))
-            self._leave(str(error))
-            self._tell(Ended(code=error.exit_code))
-            return error.exit_code
-        outcome = child.execute(self._command, env=self._env(), cwd=cwd, log=self._log)
+            return self._refuse(str(error))
+        except OSError as error:
+            return self._refuse(
+                f"{error.filename}: {error.strerror}: is {self._where.root} a volume that the "
+                "container's user may write to?"
+            )
+        outcome = child.execute(self._command, env=env, cwd=cwd, log=self._log)
         ended = outcome.ended
         if ended.code:
             self._leave(
@@ -62,6 +64,12 @@ class _Launch:
             )
         self._tell(ended)
         return self._saved(ended, timeout=save_seconds)
+
+    def _refuse(self, sentence: str) -> int:
+        self._log.say(sentence)
+        self._leave(sentence)
+        self._tell(Ended(code=fault.USAGE))
+        return fault.USAGE
 
     def _prepare(self) -> str | None:
         """Bring code and folders into place; give the working directory, if it is another one."""
