@@ -94,7 +94,7 @@ class Submitting:
             cluster,
             namespace=namespace,
             name=wished.runtime,
-            has_roles=any(wished.roles.values()),
+            roles=wished.roles,
         )
         planned = plan.make(wished, on)
         for note in planned.notes:

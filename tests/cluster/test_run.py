@@ -116,7 +116,12 @@ def test_rows_1_2_4_5_a_folder_becomes_pods_that_know_each_other_and_have_the_co
 
 
 def test_row_3_roles_run_the_same_program_with_code_and_environment(cluster, namespace, code, run):
-    (content,) = support.load("deploy/runtimes/tensorflow-roles.yaml")
+    shipped = cluster.kubectl("kustomize", str(support.ROOT / "deploy/variants/evaluator")).stdout
+    (content,) = [
+        item
+        for item in yaml.safe_load_all(shipped)
+        if item["metadata"]["name"] == "tensorflow-ps-evaluator"
+    ]
     content["kind"] = "TrainingRuntime"
     content["metadata"]["namespace"] = namespace
     cluster.apply(content)

@@ -70,7 +70,6 @@ def test_exactly_these_files_are_shipped():
         "tensorflow-distributed-infiniband.yaml",
         "tensorflow-distributed.yaml",
         "tensorflow-ps.yaml",
-        "tensorflow-roles.yaml",
         "tensorflow-single.yaml",
         "job-indexed.yaml",
         "jobset-roles.yaml",

@@ -26,7 +26,8 @@ from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 
 DEFAULT_RUNTIME: Final = "tensorflow-distributed"
-ROLES_RUNTIME: Final = "tensorflow-roles"
+SERVERS_RUNTIME: Final = "tensorflow-ps"
+EVALUATOR_RUNTIME: Final = "tensorflow-ps-evaluator"
 # The last owner of a shared ConfigMap may go while we become one; it is then made anew.
 _TRIES: Final = 5
 
@@ -66,13 +67,22 @@ def find(cluster: Cluster, kind: Resource, *, namespace: str, name: str) -> raw.
         raise
 
 
-def runtime(cluster: Cluster, *, namespace: str, name: str, has_roles: bool) -> Runtime:
+def default_runtime(roles: Mapping[contract.Role, int]) -> str:
+    """Give the shipped runtime that has these roles."""
+    if roles.get("evaluator"):
+        return EVALUATOR_RUNTIME
+    return SERVERS_RUNTIME if any(roles.values()) else DEFAULT_RUNTIME
+
+
+def runtime(
+    cluster: Cluster, *, namespace: str, name: str, roles: Mapping[contract.Role, int]
+) -> Runtime:
     """Find the runtime: one of the namespace before one of the cluster, as the SDK does.
 
     Raises:
         ClientError: there is none of this name; it names those that there are.
     """
-    wanted = name or (ROLES_RUNTIME if has_roles else DEFAULT_RUNTIME)
+    wanted = name or default_runtime(roles)
     if own := _readable(cluster, RUNTIME, namespace=namespace, name=wanted):
         return Runtime(kind="TrainingRuntime", content=own)
     if found := _readable(cluster, CLUSTER_RUNTIME, namespace="", name=wanted):

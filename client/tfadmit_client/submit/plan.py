@@ -142,7 +142,7 @@ def _roles(wish: Wish, on: Runtime, tasks: Sequence[runtime.Job]) -> Iterator[st
             yield (
                 f"{option}: {on.label} has no job for the role {role} (it has: "
                 f"{', '.join(sorted(present))}); name a runtime with one, as in --runtime "
-                "tensorflow-roles"
+                "tensorflow-ps-evaluator"
             )
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfadmit_client import fault, yamlout, yamltext
-from tfadmit_client.submit import objects, options, plan, refusals, wish
+from tfadmit_client.submit import create, objects, options, plan, refusals, wish
 from tfadmit_client.submit.objects import Code
 from tfadmit_client.submit.options import Options
 
@@ -112,8 +112,24 @@ def test_row_12_what_a_runtime_cannot_do_is_refused_with_the_way_out(case):
 
 
 def test_a_chief_with_a_program_of_its_own_is_refused():
+    on = shipped("tensorflow-ps")
+    (chief,) = [job for job in jobs(on) if job["name"] == "chief"]
+    chief["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "mine:1"
     with pytest.raises(fault.ClientError, match="runs a program of its own"):
-        made(shipped("tensorflow-ps"), ps="1")
+        made(on, ps="1")
+
+
+@pytest.mark.parametrize(
+    ("roles", "name"),
+    [
+        ({}, "tensorflow-distributed"),
+        ({"chief": 0, "ps": 0, "evaluator": 0}, "tensorflow-distributed"),
+        ({"chief": 1, "ps": 2, "evaluator": 0}, "tensorflow-ps"),
+        ({"chief": 1, "ps": 0, "evaluator": 1}, "tensorflow-ps-evaluator"),
+    ],
+)
+def test_the_runtime_is_the_shipped_one_that_has_the_roles(roles, name):
+    assert create.default_runtime(roles) == name
 
 
 # --- what a TrainJob says ------------------------------------------------------------------------
@@ -133,7 +149,9 @@ def test_without_a_number_the_runtime_decides():
 
 
 def test_row_3_what_is_not_named_is_not_there_and_ps_bring_a_chief():
-    on = shipped("tensorflow-roles")
+    on = shipped("tensorflow-ps")
+    chief, *_ = jobs(on)
+    jobs(on).append({**chief, "name": "evaluator"})
     found = made(on, ps="2")
     assert patched(found)["metadata"]["annotations"] == {
         "tfadmit.dev/replicas": "chief=1,ps=2,evaluator=0"
