@@ -1,0 +1,83 @@
+"""The two programs of a pod, `fetch` and `sync`: put together, and their exit codes.
+
+Exit codes of `fetch`: 0; 2 a mistake that trying again does not mend; 75 (EX_TEMPFAIL) the store
+could not be reached for too long. `sync` ends with 0 after SIGTERM, whatever came of it:
+`saved.json` tells, and the exit code of a sidecar counts for nothing.
+"""
+
+import argparse
+import datetime as dt
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tfadmit_transfer import fault, fetch, logs, options, results, retry, stores, sync
+
+OK, REFUSED, PASSING = 0, 2, 75
+# Kubernetes shows the end of this file as the reason why a container ended.
+_TERMINATION_LOG = Path("/dev/termination-log")
+
+
+def main(argv: Sequence[str] | None = None, *, environ: Mapping[str, str] = os.environ) -> int:
+    """Run `fetch` or `sync`; the result is the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="tfadmit-transfer",
+        description="Bring a training pod its data, or save its results. The webhook of tfadmit "
+        "puts both into pods that ask for them; what they do is told by the environment.",
+    )
+    parser.add_argument("program", choices=("fetch", "sync"))
+    program = parser.parse_args(argv).program
+    try:
+        told = options.read(environ)
+        return _fetch(told, environ) if program == "fetch" else _sync(told, environ)
+    except fault.TransferError as error:
+        passing = isinstance(error, fault.PassingError)
+        _say(f"{program}: {error}")
+        _explain(f"{program}: {error}")
+        return PASSING if passing else REFUSED
+
+
+def _fetch(told: options.Options, environ: Mapping[str, str]) -> int:
+    fetch.run(told, environ=environ, patience=retry.Patience(say=_say))
+    return OK
+
+
+def _sync(told: options.Options, environ: Mapping[str, str]) -> int:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    patience = retry.Patience(say=_say)
+    at = stores.of_job(told, environ)
+    if at is None:
+        _say("nothing is to be saved: there is no output")
+        stop.wait()
+        return OK
+    task_logs = logs.Logs(
+        at,
+        root=Path(told.place.logs),
+        task=told.task,
+        attempt=told.job.attempt,
+        clock=time.monotonic,
+    )
+    job = results.Results(at, job=told.job, now=_now, say=_say) if told.saves else None
+    sync.Sync(told, task_logs=task_logs, job=job, patience=patience, stop=stop).run()
+    return OK
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.timezone.utc)
+
+
+def _say(line: str) -> None:
+    print(f"{_now():%H:%M:%S} tfadmit: {line}", file=sys.stderr, flush=True)
+
+
+def _explain(line: str) -> None:
+    try:
+        _TERMINATION_LOG.write_text(line)
+    except OSError:
+        return  # not in a pod

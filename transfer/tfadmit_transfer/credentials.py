@@ -1,0 +1,77 @@
+"""Which words of the environment open a store, and what to say when none does. Pure.
+
+The names are those of the stores' own tools; those of Trainer's initializers are taken too, so that
+a Secret that serves there serves here.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfadmit_transfer import uri
+
+# Trainer's initializers (pkg/initializers) and the standard name that means the same.
+_TRAINER: Final = {
+    "ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID",
+    "SECRET_ACCESS_KEY": "AWS_SECRET_ACCESS_KEY",
+    "ENDPOINT": "AWS_ENDPOINT_URL",
+    "REGION": "AWS_REGION",
+    "ROLE_ARN": "AWS_ROLE_ARN",
+}
+_OPTIONS: Final = {
+    "AWS_ACCESS_KEY_ID": "access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "secret_access_key",
+    "AWS_SESSION_TOKEN": "session_token",
+    "AWS_ENDPOINT_URL": "endpoint",
+    "AWS_ENDPOINT_URL_S3": "endpoint",
+    "AWS_REGION": "region",
+    "AWS_DEFAULT_REGION": "default_region",
+    "AWS_SKIP_SIGNATURE": "skip_signature",
+    "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "virtual_hosted_style_request",
+}
+_S3_WAYS: Final = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_SKIP_SIGNATURE",
+)
+_GS_WAYS: Final = (
+    "GOOGLE_SERVICE_ACCOUNT_KEY",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_SERVICE_ACCOUNT",
+)
+
+
+def names(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give the environment with Trainer's names as the standard ones, where those are not set."""
+    more = {
+        standard: environ[name]
+        for name, standard in _TRAINER.items()
+        if environ.get(name) and not environ.get(standard)
+    }
+    return {**environ, **more}
+
+
+def s3_options(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give the options of an S3 store; what is not here it finds itself, as a service account."""
+    known = names(environ)
+    return {option: known[name] for name, option in _OPTIONS.items() if known.get(name)}
+
+
+def missing(where: uri.Uri, environ: Mapping[str, str]) -> str:
+    """Name the credential that a store would have wanted; empty when there was one."""
+    known = names(environ)
+    if where.scheme == "s3" and not any(known.get(name) for name in _S3_WAYS):
+        return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    if where.scheme == "s3" and known.get("AWS_ACCESS_KEY_ID"):
+        return "" if known.get("AWS_SECRET_ACCESS_KEY") else "AWS_SECRET_ACCESS_KEY"
+    if where.scheme == "gs" and not any(known.get(name) for name in _GS_WAYS):
+        return "GOOGLE_SERVICE_ACCOUNT_KEY"
+    return ""
+
+
+def used(where: uri.Uri, environ: Mapping[str, str]) -> str:
+    """Name the credential that was used, without its value."""
+    known = names(environ)
+    ways = _S3_WAYS if where.scheme == "s3" else _GS_WAYS
+    return next((name for name in ways if known.get(name)), "the service account of the pod")

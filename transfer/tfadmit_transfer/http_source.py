@@ -1,0 +1,84 @@
+"""Files by HTTP: the only module that knows urllib. Proxies of the environment are heeded.
+
+Not obstore's HTTP store: it escapes the `?` of a query and refuses answers without a length.
+"""
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+from tfadmit_transfer import fault, source, uri
+
+_SECONDS = 60.0
+_CHUNK = 1024 * 1024
+# Too many requests, and two that name a moment that passes.
+_PASSING = (408, 425, 429)
+
+
+class HttpSource:
+    """A file at an http:// or https:// address."""
+
+    def __init__(self, where: uri.Uri) -> None:
+        self._where = where
+
+    @property
+    def name(self) -> str:
+        """Its address."""
+        return str(self._where)
+
+    def open(self, *, offset: int, version: str) -> source.Stream:
+        """Read it from an offset on, if the server can and the file is still the same."""
+        headers = {"Accept-Encoding": "identity", "User-Agent": "tfadmit"}
+        if offset and version:
+            headers |= {"Range": f"bytes={offset}-", "If-Range": version}
+        request = urllib.request.Request(self.name, headers=headers)  # noqa: S310 - parsed: http, https
+        try:
+            answer = urllib.request.urlopen(request, timeout=_SECONDS)  # noqa: S310 - the same
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code == 416:  # the file has become shorter
+                    return self.open(offset=0, version="")
+                raise self._refused(error) from error
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise fault.PassingError(f"{self.name}: no connection ({reason})") from error
+        begins = offset if answer.status == 206 else 0
+        length = answer.headers.get("Content-Length")
+        return source.Stream(
+            offset=begins,
+            size=begins + int(length) if length else None,
+            # A weak tag tells no byte from another, so If-Range may not have it.
+            version=_strong(answer.headers.get("ETag"))
+            or answer.headers.get("Last-Modified")
+            or "",
+            chunks=self._chunks(answer),
+        )
+
+    def _chunks(self, answer: http.client.HTTPResponse) -> Iterator[bytes]:
+        with answer:
+            while True:
+                try:
+                    chunk = answer.read(_CHUNK)
+                except (OSError, http.client.HTTPException) as error:
+                    raise fault.PassingError(
+                        f"{self.name}: the connection broke ({error})"
+                    ) from error
+                if not chunk:
+                    return
+                yield chunk
+
+    def _refused(self, error: urllib.error.HTTPError) -> fault.TransferError:
+        words = f"{self.name}: the server answers {error.code} {error.reason}"
+        if error.code >= 500 or error.code in _PASSING:
+            return fault.PassingError(words)
+        if error.code in (401, 403):
+            return fault.RefusedError(
+                f"{words}: it wants credentials, and tfadmit fetches by HTTP without: use an "
+                "address that is signed, or put the data into an object store"
+            )
+        return fault.RefusedError(f"{words}: is the address right?")
+
+
+def _strong(tag: str | None) -> str:
+    return "" if not tag or tag.startswith("W/") else tag

@@ -1,0 +1,128 @@
+"""Files of this machine: looked at, read with their checksum, written whole or not at all."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from tfadmit_transfer import fault, manifest
+
+CHUNK = 1024 * 1024
+
+
+def scan(root: Path) -> list[manifest.File]:
+    """Give the files below a folder, sorted by path; a folder that is not there has none.
+
+    Files that vanish meanwhile are passed by: programs rename what they have written.
+    """
+    return sorted(_files(root, root), key=lambda file: file.path)
+
+
+def look(root: Path, path: str) -> manifest.File | None:
+    """Give one file as it is now."""
+    try:
+        found = (root / path).stat()
+    except FileNotFoundError:
+        return None
+    return manifest.File(path=path, size=found.st_size, mtime_ns=found.st_mtime_ns)
+
+
+class Reading:
+    """Reads a file once, as long as it was when it was looked at, and knows what it has read."""
+
+    def __init__(self, root: Path, file: manifest.File) -> None:
+        self._path = root / file.path
+        self._root = root
+        self._file = file
+        self._digest = hashlib.sha256()
+        self.read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Give the bytes; a file that has become shorter ends early."""
+        self._digest, self.read = hashlib.sha256(), 0
+        with _opened(self._path) as stream:
+            while chunk := stream.read(min(CHUNK, self._file.size - self.read)):
+                self.read += len(chunk)
+                self._digest.update(chunk)
+                yield chunk
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of what was read."""
+        return self._digest.hexdigest()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the file is still as it was when it was looked at."""
+        whole = self.read == self._file.size
+        return whole and look(self._root, self._file.path) == self._file
+
+
+def sha256(path: Path) -> str:
+    """Give the checksum of a file."""
+    digest = hashlib.sha256()
+    with _opened(path) as stream:
+        while chunk := stream.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a small file: whoever looks sees the old one or the new one, whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(path)
+
+
+def read(path: Path) -> bytes | None:
+    """Give a small file, None when it is not there."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _files(root: Path, folder: Path) -> Iterator[manifest.File]:
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    except PermissionError as error:
+        raise _unreadable(folder) from error
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files(root, path)
+            continue
+        try:
+            found = entry.stat()
+        except FileNotFoundError:
+            continue
+        if stat.S_ISREG(found.st_mode):
+            yield manifest.File(
+                path=path.relative_to(root).as_posix(),
+                size=found.st_size,
+                mtime_ns=found.st_mtime_ns,
+            )
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except PermissionError as error:
+        raise _unreadable(path) from error
+    except FileNotFoundError as error:
+        raise fault.PassingError(f"{path}: it has gone while it was read") from error
+
+
+def _unreadable(path: Path) -> fault.RefusedError:
+    return fault.RefusedError(
+        f"{path}: may not be read by user {os.getuid()}: let the program write files that others "
+        "can read (umask 022), or give the pod a securityContext.runAsUser"
+    )

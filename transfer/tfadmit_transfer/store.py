@@ -1,0 +1,240 @@
+"""Object stores: the only module that knows obstore, whose exceptions end here.
+
+S3 and what speaks its protocol, Google Cloud Storage, and folders (a mounted volume). Retries of
+single requests are obstore's; whether an operation is tried again is decided above. Every sentence
+names the address and the credential.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import obstore
+from obstore import exceptions as obstore_exceptions
+from obstore import store as obstore_store
+
+from tfadmit_transfer import credentials, fault, source, store_answer, uri
+
+# Parts of this size; S3 allows 10,000 of them, so larger objects get larger parts.
+_PART = 8 * 1024 * 1024
+_MAX_PARTS = 9_000
+# With the parts this bounds the memory of an upload: 32 MiB.
+_CONCURRENCY = 4
+# S3 copies objects of up to 5 GiB in one request.
+_MAX_COPY = 5 * 1024**3
+_CLIENT: Mapping[str, Any] = {
+    "connect_timeout": "10s",
+    # One part on a slow line: 8 MiB in two minutes are 70 KB a second.
+    "read_timeout": "120s",
+    # A whole download; what has stalled is found by the one above.
+    "timeout": "12h",
+}
+_RETRY: Mapping[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+_ERRORS = (obstore_exceptions.BaseError, OSError, ValueError)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Object:
+    """An object of a listing."""
+
+    key: str
+    size: int
+
+
+class Store:
+    """The objects below one address."""
+
+    def __init__(self, *, where: uri.Uri, backend: Any, environ: Mapping[str, str]) -> None:  # noqa: ANN401 - obstore's union of stores
+        self._where = where
+        self._backend = backend
+        self._environ = environ
+        # The root of a folder is the backend's.
+        self._base = "" if where.scheme in uri.MOUNTED else where.path.strip("/")
+
+    def name(self, key: str) -> str:
+        """Give the address of an object."""
+        return f"{str(self._where).rstrip('/')}/{key}" if key else str(self._where)
+
+    def read(self, key: str) -> bytes | None:
+        """Give the content of a small object, None when it is not there."""
+        try:
+            return self._do(key, lambda: bytes(obstore.get(self._backend, self._full(key)).bytes()))
+        except store_answer.AbsentError:
+            return None
+
+    def size(self, key: str) -> int:
+        """Give the size of an object.
+
+        Raises:
+            TransferError: it is not there, or cannot be read.
+        """
+        # Not HEAD: its answer has no body, and so no word of what is wrong.
+        found = self._do(key, lambda: obstore.get(self._backend, self._full(key)))
+        return int(found.meta["size"])
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write a small object; readers see the old or the new one."""
+        self._do(key, lambda: obstore.put(self._backend, self._full(key), content))
+
+    def upload(self, key: str, chunks: Iterable[bytes], *, size: int) -> None:
+        """Write an object of this size; it appears once it is whole."""
+        part = max(_PART, -(-size // _MAX_PARTS))
+        if size <= _PART:
+            content = b"".join(chunks)
+            self._do(key, lambda: obstore.put(self._backend, self._full(key), content))
+            return
+        self._do(
+            key,
+            lambda: obstore.put(
+                self._backend,
+                self._full(key),
+                iter(chunks),
+                use_multipart=True,
+                chunk_size=part,
+                max_concurrency=_CONCURRENCY,
+            ),
+        )
+
+    def copy(self, origin: str, target: str, *, size: int) -> None:
+        """Copy within the store; what is too large for that goes through this machine."""
+        if self._where.scheme == "s3" and size > _MAX_COPY:
+            chunks = self.open(origin, offset=0, version="").chunks
+            self.upload(target, chunks, size=size)
+            return
+        self._do(
+            target, lambda: obstore.copy(self._backend, self._full(origin), self._full(target))
+        )
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that are not there do not matter."""
+        for key in keys:
+            try:
+                self._do(key, lambda key=key: obstore.delete(self._backend, self._full(key)))  # type: ignore[misc]
+            except store_answer.AbsentError:  # noqa: PERF203 - each for itself
+                continue
+
+    def listing(self, prefix: str = "") -> list[Object]:
+        """Give all objects below a prefix, which ends at a slash."""
+        return self._do(prefix, lambda: list(self._listing(prefix)))
+
+    def origin(self, key: str) -> "ObjectSource":
+        """Give an object to download."""
+        return ObjectSource(store=self, key=key)
+
+    def open(self, key: str, *, offset: int, version: str) -> source.Stream:
+        """Read an object from an offset on, as `source.Source` has it."""
+        options: dict[str, Any] = {}
+        if offset and version:
+            options = {"range": {"offset": offset}, "if_match": version}
+        try:
+            found = self._do(
+                key,
+                lambda: obstore.get(self._backend, self._full(key), options=options or None),  # type: ignore[arg-type]
+            )
+        except _OtherVersionError:
+            return self.open(key, offset=0, version="")
+        return source.Stream(
+            offset=found.range[0],
+            size=found.meta["size"],
+            version=found.meta["e_tag"] or "",
+            chunks=self._chunks(key, found),
+        )
+
+    def _chunks(self, key: str, found: obstore.GetResult) -> Iterator[bytes]:
+        stream = iter(found.stream(min_chunk_size=1024 * 1024))
+        while True:
+            chunk = self._do(key, lambda: next(stream, None))
+            if chunk is None:
+                return
+            yield bytes(chunk)
+
+    def _listing(self, prefix: str) -> Iterator[Object]:
+        cut = len(self._base) + 1 if self._base else 0
+        for page in obstore.list(self._backend, prefix=self._full(prefix.rstrip("/"))):
+            for item in page:
+                yield Object(key=item["path"][cut:], size=item["size"])
+
+    def _full(self, key: str) -> str:
+        return "/".join(part for part in (self._base, key) if part)
+
+    def _do(self, key: str, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except fault.TransferError:
+            raise
+        except obstore_exceptions.PreconditionError as error:
+            raise _OtherVersionError(self.name(key)) from error
+        except _ERRORS as error:
+            raise store_answer.fault_of(
+                error, name=self.name(key), where=self._where, environ=self._environ
+            ) from error
+
+
+class ObjectSource:
+    """An object of a store, to download."""
+
+    def __init__(self, *, store: Store, key: str) -> None:
+        self._store = store
+        self._key = key
+
+    @property
+    def name(self) -> str:
+        """Its address."""
+        return self._store.name(self._key)
+
+    def open(self, *, offset: int, version: str) -> source.Stream:
+        """Read it from an offset on."""
+        return self._store.open(self._key, offset=offset, version=version)
+
+
+class _OtherVersionError(fault.PassingError):
+    """The object has been replaced meanwhile."""
+
+
+def open_store(where: uri.Uri, *, environ: Mapping[str, str], mount: Path | None = None) -> Store:
+    """Open the store of an address; nothing is asked of it yet.
+
+    `mount` is where a volume (`pvc://`, `file://`) is in this container.
+
+    Raises:
+        RefusedError: its options make no sense.
+    """
+    try:
+        return Store(where=where, backend=_backend(where, environ, mount), environ=environ)
+    except (obstore_exceptions.BaseError, ValueError, OSError) as error:
+        line = str(error).partition("\n")[0]
+        raise fault.RefusedError(f"{where}: {line}") from error
+
+
+def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> Any:  # noqa: ANN401 - as above
+    if where.scheme == "gs":
+        return obstore_store.GCSStore(
+            where.host,
+            client_options=_client(environ, ""),  # type: ignore[arg-type]
+            retry_config=_RETRY,  # type: ignore[arg-type]
+        )
+    if where.scheme == "s3":
+        options = credentials.s3_options(environ)
+        return obstore_store.S3Store(
+            where.host,
+            config=options,  # type: ignore[arg-type]
+            client_options=_client(environ, options.get("endpoint", "")),  # type: ignore[arg-type]
+            retry_config=_RETRY,  # type: ignore[arg-type]
+            checksum_algorithm="SHA256",
+        )
+    if mount is None and where.scheme == "pvc":
+        raise fault.RefusedError(
+            f"{where}: a claim can be read in the cluster only: mount it in a pod, copy from there"
+        )
+    return obstore_store.LocalStore(prefix=mount or Path("/", where.path), mkdir=True)
+
+
+def _client(environ: Mapping[str, str], endpoint: str) -> dict[str, Any]:
+    options = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
+    if bundle := environ.get("AWS_CA_BUNDLE"):
+        options["root_certificate"] = Path(bundle).read_bytes()
+    return options
