@@ -22,40 +22,45 @@ OK, REFUSED, PASSING = 0, 2, 75
 _TERMINATION_LOG = Path("/dev/termination-log")
 
 
-def main(argv: Sequence[str] | None = None, *, environ: Mapping[str, str] = os.environ) -> int:
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    patience: retry.Patience | None = None,
+) -> int:
     """Run `fetch` or `sync`; the result is the exit code."""
     parser = argparse.ArgumentParser(
         prog="tfadmit-transfer",
         description="Bring a training pod its data, or save its results. The webhook of tfadmit "
         "puts both into pods that ask for them; what they do is told by the environment.",
     )
-    parser.add_argument("program", choices=("fetch", "sync"))
+    parser.add_argument("program", choices=tuple(_PROGRAMS))
     program = parser.parse_args(argv).program
     try:
         told = options.read(environ)
-        return _fetch(told, environ) if program == "fetch" else _sync(told, environ)
+        trying = patience or retry.Patience(say=_say)
+        _PROGRAMS[program](told, environ, trying)
     except fault.TransferError as error:
         passing = isinstance(error, fault.PassingError)
         _say(f"{program}: {error}")
         _explain(f"{program}: {error}")
         return PASSING if passing else REFUSED
-
-
-def _fetch(told: options.Options, environ: Mapping[str, str]) -> int:
-    fetch.run(told, environ=environ, patience=retry.Patience(say=_say))
     return OK
 
 
-def _sync(told: options.Options, environ: Mapping[str, str]) -> int:
+def _fetch(told: options.Options, environ: Mapping[str, str], patience: retry.Patience) -> None:
+    fetch.run(told, environ=environ, patience=patience)
+
+
+def _sync(told: options.Options, environ: Mapping[str, str], patience: retry.Patience) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    patience = retry.Patience(say=_say)
     at = stores.of_job(told, environ)
     if at is None:
         _say("nothing is to be saved: there is no output")
         stop.wait()
-        return OK
+        return
     task_logs = logs.Logs(
         at,
         root=Path(told.place.logs),
@@ -65,7 +70,9 @@ def _sync(told: options.Options, environ: Mapping[str, str]) -> int:
     )
     job = results.Results(at, job=told.job, now=_now, say=_say) if told.saves else None
     sync.Sync(told, task_logs=task_logs, job=job, patience=patience, stop=stop).run()
-    return OK
+
+
+_PROGRAMS = {"fetch": _fetch, "sync": _sync}
 
 
 def _now() -> dt.datetime:

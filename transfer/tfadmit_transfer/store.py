@@ -144,7 +144,7 @@ class Store:
             chunks=self._chunks(key, found),
         )
 
-    def _chunks(self, key: str, found: obstore.GetResult) -> Iterator[bytes]:
+    def _chunks(self, key: str, found: Any) -> Iterator[bytes]:  # noqa: ANN401 - obstore names its type in stubs only
         stream = iter(found.stream(min_chunk_size=1024 * 1024))
         while True:
             chunk = self._do(key, lambda: next(stream, None))
@@ -206,8 +206,7 @@ def open_store(where: uri.Uri, *, environ: Mapping[str, str], mount: Path | None
     try:
         return Store(where=where, backend=_backend(where, environ, mount), environ=environ)
     except (obstore_exceptions.BaseError, ValueError, OSError) as error:
-        line = str(error).partition("\n")[0]
-        raise fault.RefusedError(f"{where}: {line}") from error
+        raise store_answer.fault_of(error, name=str(where), where=where, environ=environ) from error
 
 
 def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> Any:  # noqa: ANN401 - as above
