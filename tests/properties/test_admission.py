@@ -30,6 +30,21 @@ KNOWN_NAMES = [
 ]
 RESOURCES = ["cpu", "nvidia.com/gpu", "nvidia.com/hostdev", "rdma/hca", "memory"]
 
+STORAGE = [
+    {"tfadmit.dev/data": "train=s3://bucket/train,pvc://claim/a"},
+    {"tfadmit.dev/output": "s3://bucket/results", "tfadmit.dev/store-secret": "keys"},
+    {"tfadmit.dev/output": "pvc://claim", "tfadmit.dev/data": "https://example.org/x?a=1,2"},
+]
+MOUNTS = st.sampled_from(
+    [
+        None,
+        {"name": "mine", "mountPath": "/workspace/"},
+        {"name": "mine", "mountPath": "/workspace/output", "subPath": "x"},
+        {"name": "mine", "mountPath": "/elsewhere"},
+        {"name": "mine", "mountPath": None},
+    ]
+)
+
 words = st.text(alphabet="ab~/.0", min_size=1, max_size=6)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
@@ -104,6 +119,10 @@ def pods(draw):
     if draw(st.booleans()):
         value = draw(st.sampled_from(["none", "my-net", "ops/a@b,c"]))
         metadata["annotations"]["tfadmit.dev/network"] = value
+    if draw(st.booleans()):
+        metadata["annotations"] |= draw(st.sampled_from(STORAGE))
+        for container in filter(None, spec["containers"]):
+            container["volumeMounts"] = draw(nullable(st.lists(MOUNTS, max_size=2)))
     for name in ("namespace", "name", "ownerReferences", "managedFields", "finalizers"):
         if draw(st.booleans()):
             metadata[name] = None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import network, patch, raw, workload
+from tfadmit_webhook import network, patch, raw, storage, storage_pod, workload
 from tfadmit_webhook import runtime as runtime_view
 from tfadmit_webhook.decision import Operation, Reason, Refusal
 from tfadmit_webhook.settings import NetworkProfile, Settings
@@ -39,17 +39,24 @@ def pod(
     )
     if isinstance(networks, Refusal):
         return networks
+    wish = storage.wish(view, settings=settings.transfer)
+    if isinstance(wish, Refusal):
+        return wish
+    plan = _plan(view, wish, task, targets, settings=settings) if wish else None
     env = _environment(view, task, profile, settings=settings)
+    if plan:
+        env |= storage_pod.environment(plan)
     if refusal := _too_long(env):
         return refusal
-    status = _status(task, env, targets, source=source, profile=profile)
+    status = _status(task, env, targets, source=source, profile=profile, plan=plan)
     annotations = {contract.STATUS_ANNOTATION: status}
     if networks is not None:
         annotations[contract.NETWORKS_ANNOTATION] = networks
     operations = patch.set_entries(view.content, ("metadata", "annotations"), annotations)
     for target in targets:
         operations += _env_operations(view, target, env)
-    return operations
+    # Last, because new init containers change the places of those that are there.
+    return [*operations, *storage_pod.operations(plan)] if plan else operations
 
 
 def runtime(content: raw.JsonObject) -> list[Operation]:
@@ -101,6 +108,19 @@ def _environment(
     return {**env, **(profile.env if profile else {})}
 
 
+def _plan(
+    view: workload.Pod,
+    wish: storage.Wish,
+    task: contract.Task,
+    targets: Sequence[workload.Container],
+    *,
+    settings: Settings,
+) -> storage_pod.Plan:
+    return storage_pod.Plan(
+        view=view, wish=wish, task=task, targets=targets, settings=settings.transfer
+    )
+
+
 def _too_long(env: Mapping[str, str]) -> Refusal | None:
     """Refuse a cluster whose compact form no process could be started with."""
     length = len(contract.CLUSTER_ENV) + len(env[contract.CLUSTER_ENV]) + 2  # "=" and the zero byte
@@ -133,6 +153,7 @@ def _status(
     *,
     source: str,
     profile: NetworkProfile | None,
+    plan: storage_pod.Plan | None,
 ) -> str:
     """Say in one short value what was decided.
 
@@ -155,6 +176,8 @@ def _status(
     }
     if profile:
         status["network"] = profile.name
+    if plan:
+        status["transfer"] = storage_pod.status(plan)
     if kept:
         status["kept"] = kept
     return json.dumps(status, separators=(",", ":"))

@@ -132,6 +132,23 @@ class Certificates:
     """How long both CAs are published before the new one signs."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """How pods that ask for data or results get them."""
+
+    image: str = "tfadmit/transfer:0.1.0"
+    """Image of the init container and the sidecar."""
+
+    # Checksums and TLS of one part after another; an upload keeps four parts of 8 MiB in memory.
+    resources: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({"cpu": "250m", "memory": "512Mi"})
+    )
+    """What each of the two requests, and its limits."""
+
+    host_paths: tuple[str, ...] = ()
+    """Folders of the nodes that pods may name by file://, with all that is in them."""
+
+
 INFINIBAND: Final = NetworkProfile(
     name="infiniband",
     resources=("nvidia.com/hostdev", "rdma/*"),
@@ -194,3 +211,6 @@ class Settings:
 
     certificates: Certificates = field(default_factory=Certificates)
     """How long self-managed certificates live."""
+
+    transfer: Transfer = field(default_factory=Transfer)
+    """How pods that ask for data or results get them."""

@@ -19,6 +19,7 @@ from tfadmit_webhook import (
     settings_bounds,
     settings_duration,
     settings_overrides,
+    settings_transfer,
     settings_yaml,
 )
 from tfadmit_webhook.selector import LabelSelector, Requirement
@@ -29,6 +30,7 @@ from tfadmit_webhook.settings import (
     Override,
     Server,
     Settings,
+    Transfer,
 )
 from tfadmit_webhook.settings_yaml import Fault
 
@@ -43,9 +45,10 @@ _CLASSES = (
     Requirement,
     Server,
     Settings,
+    Transfer,
 )
 _LISTS = ("networkProfiles", "overrides", "exemptions")
-_SECTIONS = ("server", "certificates")
+_SECTIONS = ("server", "certificates", "transfer")
 _SCHEMA_ID = "https://tfadmit.dev/settings.schema.json"
 
 _CONFIG = ConfigDict(
@@ -108,6 +111,7 @@ def _bounds(values: dict[str, Any]) -> Iterator[tuple[raw.Path, str]]:
     yield from settings_bounds.relation_faults(values)
     yield from settings_bounds.duration_faults(values)
     yield from settings_bounds.text_faults(values)
+    yield from settings_transfer.faults(values)
     yield from settings_overrides.faults(values)
 
 

@@ -1,15 +1,15 @@
 """TFA020: what a runtime says to tfadmit can be understood.
 
-The port, the form of addresses, the containers, a stated cluster and the list of networks are read
-when a pod is admitted, the numbers of roles when a JobSet is. A value that makes no sense refuses
-every pod of every TrainJob on the runtime, and their owners cannot mend it. Numbers of roles stand
-in `spec.template.metadata.annotations`, and are read nowhere else in a runtime.
+The port, the form of addresses, the containers, a stated cluster, the list of networks, data and
+results are read when a pod is admitted, the numbers of roles when a JobSet is. A value that makes no
+sense refuses every pod of every TrainJob on the runtime, and their owners cannot mend it. Numbers of
+roles stand in `spec.template.metadata.annotations`, and are read nowhere else in a runtime.
 """
 
 from collections.abc import Iterator
 
 from tfadmit_trainer import contract
-from tfadmit_webhook import jobset_counted, network, raw, runtime, trainjob, workload
+from tfadmit_webhook import jobset_counted, network, raw, runtime, storage, trainjob, workload
 from tfadmit_webhook.decision import Refusal
 from tfadmit_webhook.policy.rule import Case, Finding, Rule, one_of
 from tfadmit_webhook.settings import Settings
@@ -29,6 +29,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _containers(job)
         yield from _cluster(job)
         yield from _networks(job, case.settings)
+        yield from _storage(job, case.settings)
 
 
 def _replicas(case: Case) -> Iterator[Finding]:
@@ -93,6 +94,18 @@ def _cluster(job: runtime.Job) -> Iterator[Finding]:
             path=(*job.template_path, "metadata", "annotations", contract.CLUSTER_ANNOTATION),
             what=f"cannot be read ({error})",
             fix="remove it, the cluster follows from the JobSet",
+        )
+
+
+def _storage(job: runtime.Job, settings: Settings) -> Iterator[Finding]:
+    found = storage.wish(job.pod, settings=settings.transfer)
+    if isinstance(found, Refusal):
+        what, _, words = found.message.removeprefix("annotation ").partition(": ")
+        why, _, fix = words.rpartition(": ")
+        yield Finding(
+            path=(*job.template_path, "metadata", "annotations", what),
+            what=f"cannot be had: {why or words}",
+            fix=fix if why else "mend it, or remove it",
         )
 
 
