@@ -174,7 +174,7 @@ REFUSALS = {
         "no credentials: AWS_SECRET_ACCESS_KEY not set",
     ),
     "no bucket for data": (
-        {"TFADMIT_INPUTS": "s3://not-there/x"},
+        {"TFADMIT_FETCH": "s3://not-there/x"},
         "s3://not-there/x: the bucket s3://not-there does not exist",
     ),
     "no bucket for results": (
@@ -182,27 +182,27 @@ REFUSALS = {
         "the bucket s3://not-there does not exist",
     ),
     "nothing at the key": (
-        {"TFADMIT_INPUTS": "s3://{bucket}/nothing"},
+        {"TFADMIT_FETCH": "s3://{bucket}/nothing"},
         "s3://{bucket}/nothing: there is nothing",
     ),
     "an empty bucket": (
-        {"TFADMIT_INPUTS": "s3://{bucket}", "TFADMIT_OUTPUT_URI": ""},
+        {"TFADMIT_FETCH": "s3://{bucket}", "TFADMIT_OUTPUT_URI": ""},
         "s3://{bucket}: the bucket is empty",
     ),
     "another checksum": (
-        {"TFADMIT_INPUTS": "s3://{bucket}/in/x#sha256=" + "0" * 64},
+        {"TFADMIT_FETCH": "s3://{bucket}/in/x#sha256=" + "0" * 64},
         "in/x: its sha256 is 2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881",
     ),
     "a checksum for a folder": (
-        {"TFADMIT_INPUTS": "s3://{bucket}/in#sha256=" + "0" * 64},
+        {"TFADMIT_FETCH": "s3://{bucket}/in#sha256=" + "0" * 64},
         "#sha256= is for one file, and there are 2: leave it out",
     ),
     "a secret in the address": (
-        {"TFADMIT_INPUTS": "https://me:hush@example.org/x"},
+        {"TFADMIT_FETCH": "https://me:hush@example.org/x"},
         "https://…@example.org carries a user or password",
     ),
     "another scheme": (
-        {"TFADMIT_INPUTS": "gcs://bucket/x"},
+        {"TFADMIT_FETCH": "gcs://bucket/x"},
         "'gcs://bucket/x' has the scheme gcs: write gs://",
     ),
 }
@@ -237,8 +237,8 @@ def test_results_can_be_saved_to_a_volume(pod, tmp_path):
     volume.mkdir()
     environ = {
         **pod.environ,
-        "TFADMIT_OUTPUT_URI": "pvc://results/team-a",
-        "TFADMIT_OUTPUT_MOUNT": str(volume),
+        "TFADMIT_OUTPUT_URI": "pvc://results/team-a/mnist",
+        "TFADMIT_OUTPUT_MOUNT": str(volume / "mnist"),
     }
     assert cli.main(["fetch"], environ=environ) == 0
     pod.write("output/model/saved_model.pb", b"graph")

@@ -50,8 +50,8 @@ class Pod:
             "TF_TASK_TYPE": self.role,
             "TF_TASK_INDEX": str(self.index),
             "TFADMIT_SAVES": "true" if self.saves else "false",
-            "TFADMIT_OUTPUT_URI": self.base,
-            "TFADMIT_INPUTS": self.data,
+            "TFADMIT_OUTPUT_URI": f"{self.base}/mnist",
+            "TFADMIT_FETCH": self.data,
             "TFADMIT_SAVE_TIMEOUT": str(self.save_timeout),
         }
 

@@ -89,6 +89,9 @@ OWN_ANNOTATIONS: Final = (
     DATA_ANNOTATION,
     OUTPUT_ANNOTATION,
     STORE_SECRET_ANNOTATION,
+    CODE_ANNOTATION,
+    COMMAND_ANNOTATION,
+    SOURCE_ANNOTATION,
 )
 # The network attachments of a pod. Users and the pod webhook write it; Multus reads it.
 NETWORKS_ANNOTATION: Final = "k8s.v1.cni.cncf.io/networks"
@@ -122,27 +125,6 @@ PS_HOSTS_ENV: Final = "TF_PS_HOSTS"
 ATTEMPT_ENV: Final = "TFADMIT_ATTEMPT"
 CLUSTER_ENV: Final = "TFADMIT_CLUSTER"  # the compact cluster, always; the library expands it
 TF_CONFIG_ENV: Final = "TF_CONFIG"  # TensorFlow's own standard JSON, while it fits
-
-# Data and results. The pod webhook writes these to pods that ask for them by annotation.
-JOB_ENV: Final = "TFADMIT_JOB"  # name of the JobSet or Job
-OUTPUT_URI_ENV: Final = "TFADMIT_OUTPUT_URI"  # base below which results are saved
-DATA_DIR_ENV: Final = "TFADMIT_DATA_DIR"  # folder of all datasets
-DATA_ENV_PREFIX: Final = "TFADMIT_DATA_"  # + NAME: folder of one
-MODEL_DIR_ENV: Final = "TFADMIT_MODEL_DIR"  # where the program writes its model
-CHECKPOINT_DIR_ENV: Final = "TFADMIT_CHECKPOINT_DIR"  # where it writes and finds checkpoints
-LOG_DIR_ENV: Final = "TFADMIT_LOG_DIR"  # where it writes TensorBoard files
-SAVE_TIMEOUT_ENV: Final = "TFADMIT_SAVE_TIMEOUT"  # seconds for the last save; users may set it
-# For the init container and the sidecar only.
-INPUTS_ENV: Final = "TFADMIT_INPUTS"  # the value of the annotation data
-RUN_ENV: Final = "TFADMIT_RUN"  # uid of the JobSet or Job: tells jobs of one name apart
-SAVES_ENV: Final = "TFADMIT_SAVES"  # "true" for the one task that saves model and checkpoints
-OUTPUT_MOUNT_ENV: Final = "TFADMIT_OUTPUT_MOUNT"  # where the volume of the output is mounted
-WORKSPACE_ENV: Final = "TFADMIT_WORKSPACE"  # root of the tree, when it is not WORKSPACE
-# The tree that init container, program and sidecar share, and its volume.
-WORKSPACE: Final = "/workspace"
-WORKSPACE_VOLUME: Final = "tfadmit-workspace"
-FETCH_CONTAINER: Final = "tfadmit-fetch"
-SYNC_CONTAINER: Final = "tfadmit-sync"
 
 _HOSTS_ENV: Final[tuple[tuple[Role, str], ...]] = (
     ("chief", CHIEF_HOSTS_ENV),

@@ -40,6 +40,18 @@ OUTPUT_URI_ENV: Final = "TFADMIT_OUTPUT_URI"
 SAVE_TIMEOUT_ENV: Final = "TFADMIT_SAVE_TIMEOUT"
 SAVE_TIMEOUT_SECONDS: Final = 600.0
 
+# The init container and the sidecar, and what only they are told, by the webhook.
+FETCH_CONTAINER: Final = "tfadmit-fetch"
+SYNC_CONTAINER: Final = "tfadmit-sync"
+# The value of the annotation data.
+FETCH_ENV: Final = "TFADMIT_FETCH"
+# The uid of the JobSet or Job: tells jobs of one name apart.
+RUN_ENV: Final = "TFADMIT_RUN"
+# "true" for the one task of a job that saves model and checkpoints.
+SAVES_ENV: Final = "TFADMIT_SAVES"
+# Where the volume is mounted that the results of the job go to, if it is one.
+OUTPUT_MOUNT_ENV: Final = "TFADMIT_OUTPUT_MOUNT"
+
 # The name of an input that is given without one, and of the one that is a model to start from.
 ONLY_INPUT: Final = "data"
 MODEL_INPUT: Final = "model"
@@ -68,6 +80,21 @@ class Tree:
     def output(self) -> str:
         """What outlives the pod."""
         return self._at("output")
+
+    @property
+    def model(self) -> str:
+        """Where the program writes its model."""
+        return self._at("output", "model")
+
+    @property
+    def checkpoints(self) -> str:
+        """Where it writes checkpoints, and finds those of earlier attempts."""
+        return self._at("output", "checkpoints")
+
+    @property
+    def logs(self) -> str:
+        """Where its output is, and its TensorBoard files."""
+        return self._at("output", "logs")
 
     @property
     def control(self) -> str:

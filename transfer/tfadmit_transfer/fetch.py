@@ -11,6 +11,7 @@ from pathlib import Path
 from tfadmit_transfer import (
     download,
     fault,
+    handover,
     http_source,
     inputs,
     layout,
@@ -22,13 +23,12 @@ from tfadmit_transfer import (
     store,
     stores,
     uri,
-    workspace,
 )
 
 
 def run(
     told: options.Options, *, environ: Mapping[str, str], patience: retry.Patience
-) -> Sequence[workspace.Fetched]:
+) -> Sequence[handover.Fetched]:
     """Make the workspace ready.
 
     Raises:
@@ -44,7 +44,7 @@ def run(
         retry.run(lambda: _probe(at, told), patience=patience)
         _restore(at, told, patience=patience)
     there = [_input(item, told, environ=environ, patience=patience) for item in told.inputs]
-    local.write(Path(place.fetched), workspace.fetched_json(there))
+    local.write(Path(place.fetched), handover.fetched_json(there))
     return there
 
 
@@ -84,14 +84,14 @@ def _input(
     *,
     environ: Mapping[str, str],
     patience: retry.Patience,
-) -> workspace.Fetched:
+) -> handover.Fetched:
     if item.mounted:
-        return workspace.Fetched(name=item.name, uri=str(item.uri), bytes=0)
+        return handover.Fetched(name=item.name, uri=str(item.uri), bytes=0)
     folder = Path(told.place.root, item.folder)
     folder.mkdir(parents=True, exist_ok=True)
     wanted = retry.run(lambda: _pieces(item, folder, environ=environ), patience=patience)
     got = pieces.bring(wanted, what=item.name, patience=patience)
-    return workspace.Fetched(
+    return handover.Fetched(
         name=item.name,
         uri=str(item.uri),
         bytes=sum(file.size for file in got),

@@ -3,13 +3,9 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
+from tfadmit_trainer import workspace
 from tfadmit_transfer import fault, uri
-
-DEFAULT_NAME: Final = "data"
-MODEL: Final = "model"
-"""An input of this name is the model to start from; it lies beside the datasets."""
 
 # The name becomes a folder, a volume and the end of an environment variable.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,38}[a-z0-9])?", re.IGNORECASE)
@@ -33,12 +29,12 @@ class Input:
     @property
     def folder(self) -> str:
         """Where it lies, below the workspace."""
-        return MODEL if self.name == MODEL else f"dataset/{self.name}"
+        return workspace.Tree(root=".").input(self.name)
 
     @property
     def variable(self) -> str:
         """Its name as the end of an environment variable: `train-2` gives `TRAIN_2`."""
-        return re.sub(r"[^A-Z0-9]", "_", self.name.upper())
+        return workspace.variable(self.name)
 
 
 def parse(text: str) -> tuple[Input, ...]:
@@ -73,7 +69,7 @@ def _lines(items: tuple[Input, ...]) -> Iterator[str]:
 def _input(part: str) -> Input:
     part = part.strip(" \t,")
     named = _NAMED.fullmatch(part)
-    name, where = (named[1], named[2]) if named else (DEFAULT_NAME, part)
+    name, where = (named[1], named[2]) if named else (workspace.ONLY_INPUT, part)
     if not _NAME.fullmatch(name):
         raise fault.RefusedError(
             f"{part!r}: {name!r} is no name of an input: use up to 40 of a-z, 0-9, '-', '_' and "

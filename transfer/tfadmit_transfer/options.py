@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from tfadmit_trainer import contract
-from tfadmit_transfer import fault, inputs, layout, uri, workspace
-
-_DEFAULT_SAVE_TIMEOUT = 600.0
+from tfadmit_trainer import contract, workspace
+from tfadmit_transfer import fault, inputs, layout, uri
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Everything that both programs are told."""
 
-    place: workspace.Workspace
+    place: workspace.Tree
     job: layout.Job
     task: str
     """Role and index, such as `worker-0`."""
@@ -24,6 +22,8 @@ class Options:
 
     inputs: tuple[inputs.Input, ...]
     output: uri.Uri | None
+    """Below which the results of this job are: `<base>/<job>`."""
+
     output_mount: Path | None
     """Where the volume of the output is, if it is one."""
 
@@ -37,24 +37,24 @@ def read(environ: Mapping[str, str]) -> Options:
     Raises:
         RefusedError: something in it cannot be understood.
     """
-    output = environ.get(contract.OUTPUT_URI_ENV, "")
-    mount = environ.get(contract.OUTPUT_MOUNT_ENV, "")
+    output = environ.get(workspace.OUTPUT_URI_ENV, "")
+    mount = environ.get(workspace.OUTPUT_MOUNT_ENV, "")
     return Options(
-        place=workspace.Workspace(
-            PurePosixPath(environ.get(contract.WORKSPACE_ENV) or contract.WORKSPACE)
-        ),
+        place=workspace.tree(environ),
         job=layout.Job(
-            name=environ.get(contract.JOB_ENV, ""),
-            run=environ.get(contract.RUN_ENV, ""),
+            name=environ.get(workspace.JOB_ENV, ""),
+            run=environ.get(workspace.RUN_ENV, ""),
             attempt=_number(environ, contract.ATTEMPT_ENV),
         ),
         task=f"{environ.get(contract.TASK_TYPE_ENV) or 'worker'}-"
         f"{_number(environ, contract.TASK_INDEX_ENV)}",
-        saves=environ.get(contract.SAVES_ENV) == "true",
-        inputs=inputs.parse(environ.get(contract.INPUTS_ENV, "")),
+        saves=environ.get(workspace.SAVES_ENV) == "true",
+        inputs=inputs.parse(environ.get(workspace.FETCH_ENV, "")),
         output=uri.output(output) if output else None,
         output_mount=Path(mount) if mount else None,
-        save_timeout=float(_number(environ, contract.SAVE_TIMEOUT_ENV) or _DEFAULT_SAVE_TIMEOUT),
+        save_timeout=float(
+            _number(environ, workspace.SAVE_TIMEOUT_ENV) or workspace.SAVE_TIMEOUT_SECONDS
+        ),
     )
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from tfadmit_transfer import (
     fault,
+    handover,
     local,
     logs,
     options,
     results,
     retry,
     rhythm,
-    workspace,
 )
 
 # The launcher looks for the answer as often; a look costs one stat.
@@ -56,7 +56,7 @@ class Sync:
         while not self._stop.is_set():
             ended = local.read(Path(self._told.place.ended))
             if ended is not None and ended != self._answered:
-                self._last(workspace.parse_ended(ended))
+                self._last(handover.parse_ended(ended))
                 self._answered = ended
             elif self._patience.clock() >= due:
                 self._periodic(running=ended is None)
@@ -68,7 +68,7 @@ class Sync:
         """Save what is there: the other containers have ended."""
         ended = local.read(Path(self._told.place.ended))
         if ended is None or ended != self._answered or not self._well:
-            self._last(workspace.parse_ended(ended) if ended else None)
+            self._last(handover.parse_ended(ended) if ended else None)
             return
         self._try("saving the end of the log", lambda: self._logs.save(all_of_it=True))
 
@@ -81,7 +81,7 @@ class Sync:
 
         self._try("saving", save)
 
-    def _last(self, ended: workspace.Ended | None) -> None:
+    def _last(self, ended: handover.Ended | None) -> None:
         """Save everything, and tell the launcher what came of it."""
         how = f"with code {ended.code}" if ended else "without a word of its launcher"
         self._patience.say(f"the program ended {how}: saving its results")
@@ -90,10 +90,9 @@ class Sync:
         except fault.TransferError as error:
             self._answer(ok=False, message=str(error))
         else:
-            where = self._told.output
-            self._answer(ok=True, message=f"saved under {where}/{self._told.job.name}")
+            self._answer(ok=True, message=f"saved under {self._told.output}")
 
-    def _until_saved(self, ended: workspace.Ended | None) -> None:
+    def _until_saved(self, ended: handover.Ended | None) -> None:
         limit = max(self._told.save_timeout - _MARGIN_SECONDS, 1.0)
         deadline = self._patience.clock() + limit
         refusals = 0
@@ -111,7 +110,7 @@ class Sync:
             else:
                 return
 
-    def _everything(self, ended: workspace.Ended | None) -> None:
+    def _everything(self, ended: handover.Ended | None) -> None:
         self._logs.save(all_of_it=True)
         if self._job:
             place = self._told.place
@@ -121,7 +120,7 @@ class Sync:
     def _answer(self, *, ok: bool, message: str) -> None:
         self._well = ok
         self._patience.say(message)
-        content = workspace.saved_json(attempt=self._told.job.attempt, ok=ok, message=message)
+        content = handover.saved_json(attempt=self._told.job.attempt, ok=ok, message=message)
         local.write(Path(self._told.place.saved), content)
 
     def _try(self, what: str, action: Callable[[], None]) -> None:

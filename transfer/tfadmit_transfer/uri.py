@@ -3,6 +3,7 @@
 Pure. Whether something is there is not known here.
 """
 
+import dataclasses
 import re
 import urllib.parse
 from dataclasses import dataclass
@@ -95,6 +96,12 @@ def output(text: str) -> Uri:
         words = ", ".join(f"{scheme}://" for scheme in STORES)
         raise fault.RefusedError(f"{found}: results cannot be saved by {found.scheme}: use {words}")
     return found
+
+
+def below(base: Uri, name: str) -> Uri:
+    """Give the address of a folder below another."""
+    path = "/".join(part for part in (base.path.strip("/"), name) if part)
+    return dataclasses.replace(base, path=path, text=f"{base.text.rstrip('/')}/{name}")
 
 
 def _host(text: str, scheme: str, host: str) -> str:

@@ -4,12 +4,12 @@ Pure: from a wish to what should be in the pod; what is there already by name or
 the user's, and stays. Both containers fit the restricted Pod Security Standard.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tfadmit_trainer import contract
+from tfadmit_trainer import workspace as tree
 from tfadmit_transfer import inputs, uri
 from tfadmit_webhook import patch, raw, storage, workload
 from tfadmit_webhook.decision import Operation
@@ -19,10 +19,6 @@ _OUTPUT_VOLUME = "tfadmit-output"
 _OUTPUT_MOUNT = "/tfadmit/output"
 # The user of the image, for pods whose own user is root: the restricted standard forbids that.
 _USER = 65532
-# As SageMaker and Vertex AI name the same folders, so that scripts written for them run unchanged.
-_MODEL_NAMES = (contract.MODEL_DIR_ENV, "SM_MODEL_DIR", "AIP_MODEL_DIR")
-_CHECKPOINT_NAMES = (contract.CHECKPOINT_DIR_ENV, "AIP_CHECKPOINT_DIR")
-_LOG_NAMES = (contract.LOG_DIR_ENV, "AIP_TENSORBOARD_LOG_DIR")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,25 +38,14 @@ class Plan:
 
 
 def environment(plan: Plan) -> dict[str, str]:
-    """Give the variables of the program."""
-    root = contract.WORKSPACE
-    env = {contract.JOB_ENV: plan.wish.job}
+    """Give the variables of the program, as the launcher sets them, too."""
+    names = [item.name for item in plan.wish.inputs]
+    env = {tree.JOB_ENV: plan.wish.job}
+    if names:
+        env[tree.INPUTS_ENV] = ",".join(names)
     if plan.wish.output:
-        env[contract.OUTPUT_URI_ENV] = _literal(str(plan.wish.output))
-    env[contract.DATA_DIR_ENV] = f"{root}/dataset"
-    for item in plan.wish.inputs:
-        folder = f"{root}/{item.folder}"
-        env[f"{contract.DATA_ENV_PREFIX}{item.variable}"] = folder
-        env[f"SM_CHANNEL_{item.variable}"] = folder
-    if plan.wish.inputs:
-        env["SM_CHANNELS"] = json.dumps([item.name for item in plan.wish.inputs])
-    for names, folder in (
-        (_MODEL_NAMES, "model"),
-        (_CHECKPOINT_NAMES, "checkpoints"),
-        (_LOG_NAMES, "logs"),
-    ):
-        env |= dict.fromkeys(names, f"{root}/output/{folder}")
-    return env
+        env[tree.OUTPUT_URI_ENV] = _literal(_results(plan))
+    return {**env, **tree.environment(tree.Tree(), names=names, environ={})}
 
 
 def status(plan: Plan) -> dict[str, Any]:
@@ -96,8 +81,8 @@ def _without(plan: Plan, kind: str, items: list[dict[str, Any]]) -> list[dict[st
 
 def _volumes(plan: Plan) -> list[dict[str, Any]]:
     volumes: list[dict[str, Any]] = []
-    if _workspace(plan).get("name") == contract.WORKSPACE_VOLUME:
-        volumes.append({"name": contract.WORKSPACE_VOLUME, "emptyDir": {}})
+    if _workspace(plan).get("name") == tree.VOLUME:
+        volumes.append({"name": tree.VOLUME, "emptyDir": {}})
     for name, item in _mounted(plan):
         volumes.append({"name": name, **_volume_source(item.uri, read_only=True)})
     if plan.wish.output and plan.wish.output.scheme in uri.MOUNTED:
@@ -120,7 +105,7 @@ def _program_mounts(plan: Plan) -> Iterator[dict[str, Any]]:
     for name, item in _mounted(plan):
         mount = {
             "name": name,
-            "mountPath": f"{contract.WORKSPACE}/{item.folder}",
+            "mountPath": f"{tree.ROOT}/{item.folder}",
             "readOnly": True,
         }
         if item.uri.scheme == "pvc" and item.uri.path.strip("/"):
@@ -139,9 +124,9 @@ def _workspace(plan: Plan) -> dict[str, Any]:
     """Give the mount of the workspace: the user's own, else that of a new volume."""
     for target in plan.targets:
         for mount in _mounts(target.content):
-            if _path(mount) == contract.WORKSPACE:
+            if _path(mount) == tree.ROOT:
                 return dict(mount)
-    return {"name": contract.WORKSPACE_VOLUME, "mountPath": contract.WORKSPACE}
+    return {"name": tree.VOLUME, "mountPath": tree.ROOT}
 
 
 def _shared_mounts(plan: Plan) -> list[dict[str, Any]]:
@@ -150,8 +135,8 @@ def _shared_mounts(plan: Plan) -> list[dict[str, Any]]:
     Where the user mounts something at the workspace or below it, ours must see the same.
     """
     own = {item.folder for _, item in _mounted(plan)}
-    below = f"{contract.WORKSPACE}/"
-    theirs = {contract.WORKSPACE: _workspace(plan)}
+    below = f"{tree.ROOT}/"
+    theirs = {tree.ROOT: _workspace(plan)}
     for target in plan.targets:
         for mount in _mounts(target.content):
             path = _path(mount)
@@ -164,10 +149,10 @@ def _shared_mounts(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _containers(plan: Plan) -> list[dict[str, Any]]:
-    fetch = _container(plan, contract.FETCH_CONTAINER, "fetch")
+    fetch = _container(plan, tree.FETCH_CONTAINER, "fetch")
     if plan.wish.output is None:
         return [fetch]
-    sync = _container(plan, contract.SYNC_CONTAINER, "sync")
+    sync = _container(plan, tree.SYNC_CONTAINER, "sync")
     # A native sidecar: it starts before the program, and is asked to end after it.
     return [fetch, {**sync, "restartPolicy": "Always"}]
 
@@ -195,26 +180,24 @@ def _container(plan: Plan, name: str, program: str) -> dict[str, Any]:
 def _own_environment(plan: Plan) -> dict[str, str]:
     wish, output = plan.wish, plan.wish.output
     env = {
-        contract.JOB_ENV: wish.job,
-        contract.RUN_ENV: wish.run,
+        tree.JOB_ENV: wish.job,
+        tree.RUN_ENV: wish.run,
         contract.ATTEMPT_ENV: plan.view.annotations.get(contract.RESTART_ATTEMPT_ANNOTATION, "0"),
         contract.TASK_TYPE_ENV: plan.task.role,
         contract.TASK_INDEX_ENV: str(plan.task.index),
     }
     if wish.inputs:
-        env[contract.INPUTS_ENV] = _literal(inputs.render(wish.inputs))
+        env[tree.FETCH_ENV] = _literal(inputs.render(wish.inputs))
     if output is not None:
-        env[contract.OUTPUT_URI_ENV] = _literal(str(output))
-        env[contract.SAVES_ENV] = "true" if plan.saves else "false"
+        env[tree.OUTPUT_URI_ENV] = _literal(_results(plan))
+        env[tree.SAVES_ENV] = "true" if plan.saves else "false"
         if output.scheme in uri.MOUNTED:
             path = output.path.strip("/") if output.scheme == "pvc" else ""
-            env[contract.OUTPUT_MOUNT_ENV] = "/".join(
-                part for part in (_OUTPUT_MOUNT, path) if part
-            )
+            env[tree.OUTPUT_MOUNT_ENV] = "/".join(part for part in (_OUTPUT_MOUNT, path) if part)
         for target in plan.targets:
-            stated = raw.text(target.env().get(contract.SAVE_TIMEOUT_ENV, {}).get("value"))
+            stated = raw.text(target.env().get(tree.SAVE_TIMEOUT_ENV, {}).get("value"))
             if stated:
-                env[contract.SAVE_TIMEOUT_ENV] = stated
+                env[tree.SAVE_TIMEOUT_ENV] = stated
     return env
 
 
@@ -235,6 +218,11 @@ def _security(plan: Plan) -> dict[str, Any]:
     elif pod_user == 0:
         security["runAsUser"] = _USER
     return security
+
+
+def _results(plan: Plan) -> str:
+    """Give the address of the job's own results."""
+    return str(uri.below(plan.wish.output, plan.wish.job)) if plan.wish.output else ""
 
 
 def _literal(text: str) -> str:

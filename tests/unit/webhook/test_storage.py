@@ -170,7 +170,7 @@ def test_a_claim_can_take_the_results():
     pod = admitted({"tfadmit.dev/output": "pvc://results/team-a"})
     sync = containers(pod)["tfadmit-sync"]
     assert {"name": "tfadmit-output", "mountPath": "/tfadmit/output"} in sync["volumeMounts"]
-    assert variables(sync)["TFADMIT_OUTPUT_MOUNT"] == "/tfadmit/output/team-a"
+    assert variables(sync)["TFADMIT_OUTPUT_MOUNT"] == "/tfadmit/output/team-a/mnist"
     mounts = pod["spec"]["containers"][0]["volumeMounts"]
     assert [mount["name"] for mount in mounts] == ["tfadmit-workspace"]
 
@@ -210,7 +210,7 @@ def test_what_cannot_be_had_is_refused_with_a_sentence(annotations, sentence):
 
 def test_what_kubernetes_would_expand_stays_as_it_is_written():
     pod = admitted({"tfadmit.dev/data": "s3://bucket/$(HOME)/x"})
-    inputs = variables(containers(pod)["tfadmit-fetch"])["TFADMIT_INPUTS"]
+    inputs = variables(containers(pod)["tfadmit-fetch"])["TFADMIT_FETCH"]
     assert inputs == "data=s3://bucket/$$(HOME)/x"
 
 

@@ -1,57 +1,14 @@
-"""The tree that a training pod has at `/workspace`, and the files by which its parts talk.
+"""The contents of the files by which the containers of a pod talk. Pure.
 
 The launcher in the training container writes `ended.json`; `fetch` writes `fetched.json`, `sync`
-writes `saved.json`. Pure: paths and their contents, no reading and no writing.
+writes `saved.json`. Where they are, `tfadmit_trainer.workspace` knows.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """The paths below one root."""
-
-    root: PurePosixPath
-
-    @property
-    def model(self) -> PurePosixPath:
-        """Where the program writes its model."""
-        return self.root / "output" / "model"
-
-    @property
-    def checkpoints(self) -> PurePosixPath:
-        """Where it writes checkpoints, and finds those of earlier attempts."""
-        return self.root / "output" / "checkpoints"
-
-    @property
-    def logs(self) -> PurePosixPath:
-        """Where its output and its TensorBoard files are."""
-        return self.root / "output" / "logs"
-
-    @property
-    def control(self) -> PurePosixPath:
-        """The folder of the files below."""
-        return self.root / ".tfadmit"
-
-    @property
-    def fetched(self) -> PurePosixPath:
-        """Tells that all data is there."""
-        return self.control / "fetched.json"
-
-    @property
-    def ended(self) -> PurePosixPath:
-        """Tells how the program ended."""
-        return self.control / "ended.json"
-
-    @property
-    def saved(self) -> PurePosixPath:
-        """Tells what came of the last save."""
-        return self.control / "saved.json"
 
 
 @dataclass(frozen=True, kw_only=True)
