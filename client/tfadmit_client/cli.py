@@ -55,6 +55,12 @@ COMMANDS = (
         extra="client",
     ),
     Command(
+        name="pull",
+        help="bring the model, checkpoints and logs of a job here",
+        module="tfadmit_client.pull_command",
+        extra="client,s3",
+    ),
+    Command(
         name="stop",
         help="stop jobs; they can go on later",
         module="tfadmit_client.stop_command",

@@ -9,6 +9,13 @@ from typing import Final
 
 from tfadmit_transfer import uri
 
+IN_POD: Final = (
+    "put it into a Secret and name that in the annotation tfadmit.dev/store-secret, or give the "
+    "pod a service account with access"
+)
+BY_HAND: Final = "set it in your environment"
+"""What mends a lacking credential: in a pod, and where a person calls."""
+
 # Trainer's initializers (pkg/initializers) and the standard name that means the same.
 _TRAINER: Final = {
     "ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID",

@@ -91,7 +91,9 @@ def _once(
     meter: progress.Meter,
 ) -> Got:
     version = partial.version()
-    stream = origin.open(offset=partial.size() if version else 0, version=version)
+    # The last byte once more: all may be there, and no server serves a range beyond the end.
+    offset = max(partial.size() - 1, 0) if version else 0
+    stream = origin.open(offset=offset, version=version)
     digest = hashlib.sha256()
     if stream.offset:
         _hash(partial.path, digest.update, limit=stream.offset)

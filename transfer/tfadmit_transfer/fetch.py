@@ -123,15 +123,8 @@ def _objects(where: uri.Uri, folder: Path, *, environ: Mapping[str, str]) -> lis
     return [
         pieces.Piece(
             origin=at.origin(item.key),
-            target=folder / _safe(item.key, where),
+            target=folder / local.inside(item.key),
             wanted=download.Wanted(size=item.size),
         )
         for item in found
     ]
-
-
-def _safe(key: str, where: uri.Uri) -> str:
-    """Refuse a key that would leave its folder as a path."""
-    if key.startswith("/") or {"", ".", ".."} & set(key.split("/")):
-        raise fault.RefusedError(f"{where}: the key {key!r} is no path of a file")
-    return key

@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from tfadmit_transfer import fault, manifest
@@ -67,6 +67,17 @@ def sha256(path: Path) -> str:
         while chunk := stream.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def inside(path: str) -> PurePosixPath:
+    """Give a path out of a store as one below a folder.
+
+    Raises:
+        RefusedError: it would lead out of that.
+    """
+    if path.startswith("/") or {"", ".", ".."} & set(path.split("/")):
+        raise fault.RefusedError(f"the key {path!r} is no path of a file")
+    return PurePosixPath(path)
 
 
 def write(path: Path, content: bytes) -> None:

@@ -1,11 +1,11 @@
 """Many files from sources to their places, several at a time, with what is said about it."""
 
 import concurrent.futures
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfadmit_transfer import download, fault, progress, retry, source
+from tfadmit_transfer import download, progress, retry, source
 
 # Files at a time; more hardly add speed, and each may be resumed on its own.
 _THREADS = 8
@@ -20,8 +20,17 @@ class Piece:
     wanted: download.Wanted
 
 
-def bring(pieces: Sequence[Piece], *, what: str, patience: retry.Patience) -> list[download.Got]:
+def bring(
+    pieces: Sequence[Piece],
+    *,
+    what: str,
+    patience: retry.Patience,
+    bar: Callable[[str], None] | None = None,
+) -> list[download.Got]:
     """Bring files and tell of it; the first fault ends it.
+
+    `bar` is told every half second how far it is, where somebody looks on; else the log is told
+    every ten.
 
     Raises:
         TransferError: one of them cannot be had.
@@ -32,7 +41,13 @@ def bring(pieces: Sequence[Piece], *, what: str, patience: retry.Patience) -> li
     name = f"{what}: {progress.count(len(pieces), 'file')}"
     amount = f", {progress.size(total)}" if total is not None else ""
     patience.say(f"fetching {name}{amount}, from {pieces[0].origin.name}")
-    meter = progress.Meter(what=what, total=total, say=patience.say, clock=patience.clock)
+    meter = progress.Meter(
+        what=what,
+        total=total,
+        say=bar or patience.say,
+        clock=patience.clock,
+        every=0.5 if bar else 10.0,
+    )
     got = _all(pieces, meter=meter, patience=patience)
     patience.say(f"fetched {meter.end()}")
     return got
@@ -50,7 +65,8 @@ def _all(
         waiting = [pool.submit(one, piece) for piece in pieces]
         try:
             return [future.result() for future in waiting]
-        except fault.TransferError:
+        except BaseException:  # an interrupt, too: nobody waits for the other files then
+            meter.stop()
             for future in waiting:
                 future.cancel()
             raise

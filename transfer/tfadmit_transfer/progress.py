@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from tfadmit_transfer import fault
+
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -43,10 +45,21 @@ class Meter:
         self._started = clock()
         self._told = self._started
         self._fresh = 0
+        self._stopped = False
         self.done = 0
 
+    def stop(self) -> None:
+        """Let whoever counts next, in whatever thread, fail."""
+        self._stopped = True
+
     def add(self, count: int) -> None:
-        """Count bytes that were transferred now."""
+        """Count bytes that were transferred now.
+
+        Raises:
+            RefusedError: it was stopped.
+        """
+        if self._stopped:
+            raise fault.RefusedError(f"{self._what}: stopped")
         self.done += count
         self._fresh += count
         if self._clock() - self._told >= self._every:

@@ -35,6 +35,7 @@ _RETRY: Mapping[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(second
 _ERRORS = (obstore_exceptions.BaseError, OSError, ValueError)
 
 T = TypeVar("T")
+AbsentError = store_answer.AbsentError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +49,18 @@ class Object:
 class Store:
     """The objects below one address."""
 
-    def __init__(self, *, where: uri.Uri, backend: Any, environ: Mapping[str, str]) -> None:  # noqa: ANN401 - obstore's union of stores
+    def __init__(
+        self,
+        *,
+        where: uri.Uri,
+        backend: Any,  # noqa: ANN401 - obstore's union of stores
+        environ: Mapping[str, str],
+        mend: str,
+    ) -> None:
         self._where = where
         self._backend = backend
         self._environ = environ
+        self._mend = mend
         # The root of a folder is the backend's.
         self._base = "" if where.scheme in uri.MOUNTED else where.path.strip("/")
 
@@ -170,7 +179,11 @@ class Store:
             raise _OtherVersionError(self.name(key)) from error
         except _ERRORS as error:
             raise store_answer.fault_of(
-                error, name=self.name(key), where=self._where, environ=self._environ
+                error,
+                name=self.name(key),
+                where=self._where,
+                environ=self._environ,
+                mend=self._mend,
             ) from error
 
 
@@ -195,18 +208,28 @@ class _OtherVersionError(fault.PassingError):
     """The object has been replaced meanwhile."""
 
 
-def open_store(where: uri.Uri, *, environ: Mapping[str, str], mount: Path | None = None) -> Store:
+def open_store(
+    where: uri.Uri,
+    *,
+    environ: Mapping[str, str],
+    mount: Path | None = None,
+    mend: str = credentials.IN_POD,
+) -> Store:
     """Open the store of an address; nothing is asked of it yet.
 
-    `mount` is where a volume (`pvc://`, `file://`) is in this container.
+    `mount` is where a volume (`pvc://`, `file://`) is in this container, `mend` what mends a
+    lacking credential.
 
     Raises:
         RefusedError: its options make no sense.
     """
     try:
-        return Store(where=where, backend=_backend(where, environ, mount), environ=environ)
+        backend = _backend(where, environ, mount)
     except (obstore_exceptions.BaseError, ValueError, OSError) as error:
-        raise store_answer.fault_of(error, name=str(where), where=where, environ=environ) from error
+        raise store_answer.fault_of(
+            error, name=str(where), where=where, environ=environ, mend=mend
+        ) from error
+    return Store(where=where, backend=backend, environ=environ, mend=mend)
 
 
 def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> Any:  # noqa: ANN401 - as above

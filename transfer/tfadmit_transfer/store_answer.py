@@ -25,9 +25,9 @@ class AbsentError(fault.RefusedError):
 
 
 def fault_of(
-    error: Exception, *, name: str, where: uri.Uri, environ: Mapping[str, str]
+    error: Exception, *, name: str, where: uri.Uri, environ: Mapping[str, str], mend: str
 ) -> fault.TransferError:
-    """Say what an error means, with the address and the credential."""
+    """Say what an error means, with the address, the credential, and what mends a lacking one."""
     text = str(error)
     code, status = _group(_CODE, text), _group(_STATUS, text)
     line = text.partition("\n")[0]
@@ -39,14 +39,14 @@ def fault_of(
             f"{name}: the bucket {bucket} does not exist: create it, or name another"
         )
     if not absent and (lacking := credentials.missing(where, environ)) and _asks(text, status):
-        return fault.RefusedError(f"{name}: {_lacking(lacking, where)}")
+        return fault.RefusedError(f"{name}: {_lacking(lacking, where, mend)}")
     if absent and code in _ABSENT:
         return AbsentError(f"{name}: there is nothing")
     if absent or status in ("401", "403") or isinstance(error, PermissionError):
         used = credentials.used(where, environ)
         return fault.RefusedError(
-            f"{name}: no access with {used} ({said}): check the keys in the Secret of "
-            "tfadmit.dev/store-secret, and their rights in the store"
+            f"{name}: no access with {used} ({said}): check that it is the right one, and its "
+            "rights in the store"
         )
     if isinstance(error, ValueError) or (status[:1] == "4" and status not in _PASSING):
         return fault.RefusedError(f"{name}: the store refuses this ({said})")
@@ -58,12 +58,9 @@ def _asks(text: str, status: str) -> bool:
     return status in ("401", "403", "") or "169.254." in text or "metadata" in text
 
 
-def _lacking(lacking: str, where: uri.Uri) -> str:
+def _lacking(lacking: str, where: uri.Uri, mend: str) -> str:
     public = "; a public bucket needs AWS_SKIP_SIGNATURE=true" if where.scheme == "s3" else ""
-    return (
-        f"no credentials: {lacking} not set, and no service account gives any: put it into a "
-        f"Secret and name that in the annotation tfadmit.dev/store-secret{public}"
-    )
+    return f"no credentials: {lacking} not set, and no service account gives any: {mend}{public}"
 
 
 def _reason(line: str, text: str, *, code: str, status: str) -> str:

@@ -193,7 +193,8 @@ def _own_environment(plan: Plan) -> dict[str, str]:
         env[tree.SAVES_ENV] = "true" if plan.saves else "false"
         if output.scheme in uri.MOUNTED:
             path = output.path.strip("/") if output.scheme == "pvc" else ""
-            env[tree.OUTPUT_MOUNT_ENV] = "/".join(part for part in (_OUTPUT_MOUNT, path) if part)
+            parts = (_OUTPUT_MOUNT, path, wish.job)
+            env[tree.OUTPUT_MOUNT_ENV] = "/".join(part for part in parts if part)
         for target in plan.targets:
             stated = raw.text(target.env().get(tree.SAVE_TIMEOUT_ENV, {}).get("value"))
             if stated:
