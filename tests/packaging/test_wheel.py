@@ -10,7 +10,13 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 PYTHONS = ["python3.10", "python3.11", "python3.12", "python3.13"]
-PACKAGES = {"tfadmit_client", "tfadmit_certs", "tfadmit_trainer", "tfadmit_webhook"}
+PACKAGES = {
+    "tfadmit_client",
+    "tfadmit_certs",
+    "tfadmit_trainer",
+    "tfadmit_transfer",
+    "tfadmit_webhook",
+}
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ PURE = [
             "cluster", "deadline", "decision", "facts", "handler", "lookup", "mutate", "naming",
             "network",
             "objects_file", "patch", "ratchet", "raw", "review", "settings", "settings_bounds",
-            "settings_file", "settings_yaml", "trainjob", "workload",
+            "settings_file", "settings_transfer", "settings_yaml", "storage", "storage_pod",
+            "trainjob", "workload",
         )
     ),
     *(ROOT / "webhook/tfadmit_webhook/policy").glob("*.py"),
@@ -44,6 +45,13 @@ PURE = [
         )
     ),
     ROOT / "certs/tfadmit_certs/san.py",
+    *(
+        ROOT / f"transfer/tfadmit_transfer/{name}.py"
+        for name in (
+            "credentials", "fault", "handover", "inputs", "layout", "manifest", "progress",
+            "rhythm", "source", "status", "store_answer",
+        )
+    ),
 ]  # fmt: skip
 
 
