@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tfadmit_transfer import fault, fetch, logs, options, results, retry, stores, sync
+from tfadmit_transfer import fault, fetch, local, logs, options, results, retry, stores, sync
 
 OK, REFUSED, PASSING = 0, 2, 75
 # Kubernetes shows the end of this file as the reason why a container ended.
@@ -39,7 +39,8 @@ def main(
     try:
         told = options.read(environ)
         trying = patience or retry.Patience(say=_say)
-        _PROGRAMS[program](told, environ, trying)
+        with local.told():
+            _PROGRAMS[program](told, environ, trying)
     except fault.TransferError as error:
         passing = isinstance(error, fault.PassingError)
         _say(f"{program}: {error}")

@@ -1,9 +1,12 @@
 """Files of this machine: looked at, read with their checksum, written whole or not at all."""
 
+import contextlib
+import errno
 import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -97,6 +100,52 @@ def read(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A small file, told apart from another one with the same content."""
+
+    content: bytes
+    inode: int
+    mtime_ns: int
+
+
+def written(path: Path) -> Written | None:
+    """Give a small file, None when it is not there.
+
+    A program that was started again in its pod may well end as it did before.
+    """
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            return Written(file.read(), found.st_ino, found.st_mtime_ns)
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Turn what the file system refuses into a sentence.
+
+    Raises:
+        RefusedError: rights or a full volume.
+        PassingError: anything else.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename or 'the workspace'}: {error.strerror or error}"
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise fault.RefusedError(
+                f"{where}, as user {os.getuid()}: give the pod a securityContext.fsGroup, or the "
+                "volume rights for this user"
+            ) from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise fault.RefusedError(
+                f"{where}: the volume of the workspace is too small for the data"
+            ) from error
+        raise fault.PassingError(where) from error
 
 
 def _files(root: Path, folder: Path) -> Iterator[manifest.File]:

@@ -17,6 +17,7 @@ from tfadmit_transfer import status as status_file
 _THREADS = 4
 # How often a folder is looked at anew when the program writes while it is being saved.
 _LOOKS = 3
+_SECTIONS = (layout.MODEL, layout.PARTIAL, layout.CHECKPOINTS, layout.STAGING)
 
 
 def read(at: store.Store) -> status_file.Status | None:
@@ -52,20 +53,29 @@ class Results:
         Raises:
             TransferError: the store cannot be used, or a later attempt writes here.
         """
-        if self._status is None:
-            found = self._newest() or status_file.Status(job=self._job.name)
-            mine = (self._job.run, self._job.attempt)
-            if (found.run, found.attempt) != mine or not found.time:
-                run, attempt = mine
-                found = replace(found, job=self._job.name, run=run, attempt=attempt, code=None)
-                self._commit(found)
-            self._status = found
+        if self._status is not None:
+            return self._settled(self._status)
+        known = self._newest()
+        found = known or status_file.Status(job=self._job.name)
+        run, attempt = self._job.run, self._job.attempt
+        if known is None or (found.run, found.attempt) != (run, attempt):
+            found = self._commit(
+                replace(found, job=self._job.name, run=run, attempt=attempt, code=None)
+            )
+        found = self._settled(found)
+        self._status = found
+        if known:
+            self._clean(*_SECTIONS)
+        return found
+
+    def _settled(self, status: status_file.Status) -> status_file.Status:
+        """Move what a status names beside its place."""
         for name, prefix in (("model", layout.MODEL), ("checkpoints", layout.CHECKPOINTS)):
-            named: manifest.Manifest | None = getattr(self._status, name)
+            named: manifest.Manifest | None = getattr(status, name)
             if named and named.staged():
-                settled = self._settle(named, prefix=prefix)
-                self._commit(replace(self._status, **{name: settled}))  # type: ignore[arg-type]
-        return self._status
+                section = {name: self._settle(named, prefix=prefix)}
+                status = self._commit(replace(status, **section))  # type: ignore[arg-type]
+        return status
 
     def checkpoints(self, root: Path) -> None:
         """Save what is new or changed of the checkpoints; a folder without files changes nothing.
@@ -79,8 +89,7 @@ class Results:
             return
         self._commit(replace(self.begin(), checkpoints=now))
         self.begin()
-        self._clean(layout.CHECKPOINTS)
-        self._clean(layout.STAGING)
+        self._clean(layout.CHECKPOINTS, layout.STAGING)
         self._say(f"saved checkpoints: {_told(now)}")
 
     def model(self, root: Path, *, code: int | None) -> None:
@@ -104,8 +113,7 @@ class Results:
             return
         self._commit(replace(self.begin(), code=0, model=now, partial=None))
         self.begin()
-        for prefix in (layout.MODEL, layout.PARTIAL, layout.STAGING):
-            self._clean(prefix)
+        self._clean(layout.MODEL, layout.PARTIAL, layout.STAGING)
         self._say(f"saved the model: {_told(now)}")
 
     def _part(self, root: Path, *, code: int | None) -> None:
@@ -120,13 +128,14 @@ class Results:
             self._say(f"saved what there is of a model, as a part: {_told(now)}")
         self._commit(replace(self.begin(), code=code, partial=now or before))
 
-    def _commit(self, status: status_file.Status) -> None:
+    def _commit(self, status: status_file.Status) -> status_file.Status:
         """Write the status: from here on its manifests are the truth."""
         self._newest()
         now = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
         status = replace(status, time=now)
         self._at.write(layout.STATUS, status_file.encode(status))
         self._status = status
+        return status
 
     def _newest(self) -> status_file.Status | None:
         """Read the status, and stop where a later attempt of this run has written it."""
@@ -211,11 +220,12 @@ class Results:
             self._at.copy(entry.key, prefix + entry.path, size=entry.size)
         return now.settled(prefix)
 
-    def _clean(self, prefix: str) -> None:
+    def _clean(self, *prefixes: str) -> None:
         """Delete what no manifest names any more."""
-        status = self.begin()
-        sections = (status.model, status.partial, status.checkpoints)
-        keys = [item.key for item in self._at.listing(prefix)]
+        if self._status is None:
+            return
+        sections = (self._status.model, self._status.partial, self._status.checkpoints)
+        keys = [item.key for prefix in prefixes for item in self._at.listing(prefix)]
         self._at.remove(manifest.left_over(keys, sections=sections))
 
 

@@ -109,8 +109,9 @@ class Store:
         )
 
     def copy(self, origin: str, target: str, *, size: int) -> None:
-        """Copy within the store; what is too large for that goes through this machine."""
-        if self._where.scheme == "s3" and size > _MAX_COPY:
+        """Copy within the store; what it cannot copy itself goes through this machine."""
+        # In a folder obstore would make a hard link, which not every volume has.
+        if self._where.scheme in uri.MOUNTED or (self._where.scheme == "s3" and size > _MAX_COPY):
             chunks = self.open(origin, offset=0, version="").chunks
             self.upload(target, chunks, size=size)
             return

@@ -47,16 +47,16 @@ class Sync:
         self._patience = patience
         self._stop = stop
         self._periods = rhythm.periods()
-        self._answered: bytes | None = None
+        self._answered: local.Written | None = None
         self._well = False
 
     def run(self) -> None:
         """Save until asked to stop."""
         due = self._patience.clock()
         while not self._stop.is_set():
-            ended = local.read(Path(self._told.place.ended))
+            ended = self._ended()
             if ended is not None and ended != self._answered:
-                self._last(handover.parse_ended(ended))
+                self._last(handover.parse_ended(ended.content))
                 self._answered = ended
             elif self._patience.clock() >= due:
                 self._periodic(running=ended is None)
@@ -64,11 +64,14 @@ class Sync:
             self._stop.wait(_LOOK_SECONDS)
         self._end()
 
+    def _ended(self) -> local.Written | None:
+        return local.written(Path(self._told.place.ended))
+
     def _end(self) -> None:
         """Save what is there: the other containers have ended."""
-        ended = local.read(Path(self._told.place.ended))
+        ended = self._ended()
         if ended is None or ended != self._answered or not self._well:
-            self._last(handover.parse_ended(ended) if ended else None)
+            self._last(handover.parse_ended(ended.content) if ended else None)
             return
         self._try("saving the end of the log", lambda: self._logs.save(all_of_it=True))
 
@@ -98,7 +101,8 @@ class Sync:
         refusals = 0
         for wait in rhythm.waits(longest=10.0):
             try:
-                self._everything(ended)
+                with local.told():
+                    self._everything(ended)
             except fault.OvertakenError:  # noqa: PERF203 - that is what the loop is for
                 raise
             except fault.TransferError as error:
@@ -126,6 +130,7 @@ class Sync:
     def _try(self, what: str, action: Callable[[], None]) -> None:
         """Do what will be done again anyway; say when it begins to fail and when it works again."""
         try:
-            action()
+            with local.told():
+                action()
         except fault.TransferError as error:
             self._patience.say(f"{what} failed, it goes on trying: {error}")
