@@ -6,6 +6,7 @@ could not be reached for too long. `sync` ends with 0 after SIGTERM, whatever ca
 """
 
 import argparse
+import contextlib
 import datetime as dt
 import os
 import signal
@@ -85,7 +86,7 @@ def _say(line: str) -> None:
 
 
 def _explain(line: str) -> None:
-    try:
-        _TERMINATION_LOG.write_text(line)
-    except OSError:
-        return  # not in a pod
+    # The kubelet makes it; outside of a pod a stray file in /dev helps nobody.
+    if _TERMINATION_LOG.exists():
+        with contextlib.suppress(OSError):
+            _TERMINATION_LOG.write_text(line)

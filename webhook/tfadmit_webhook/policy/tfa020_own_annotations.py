@@ -1,9 +1,10 @@
 """TFA020: what a runtime says to tfadmit can be understood.
 
 The port, the form of addresses, the containers, a stated cluster, the list of networks, data and
-results are read when a pod is admitted, the numbers of roles when a JobSet is. A value that makes no
-sense refuses every pod of every TrainJob on the runtime, and their owners cannot mend it. Numbers of
-roles stand in `spec.template.metadata.annotations`, and are read nowhere else in a runtime.
+results are read when a pod is admitted, the numbers of roles when a JobSet is. A value that makes
+no sense refuses every pod of every TrainJob on the runtime, and their owners cannot mend it.
+Numbers of roles stand in `spec.template.metadata.annotations`, and are read nowhere else in a
+runtime.
 """
 
 from collections.abc import Iterator
