@@ -24,10 +24,10 @@ def free_port() -> int:
             return port
 
 
-def listening(port: int) -> bool:
+def listening(port: int, *, host: str = "127.0.0.1") -> bool:
     """Whether somebody takes connections on a port of this machine."""
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def healthy(url: str, *, ca: Path | None = None, headers: Mapping[str, str] | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""A real S3 server on loopback: built once from ``go/object-store``, run on a folder."""
+"""A real S3 server of the tests' own: built once from ``go/object-store``, run on a folder."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
 class ObjectStore:
     """The running server."""
 
+    host: str
     port: int
     folder: Path
     """Buckets are folders in it, objects are files in those."""
@@ -34,7 +35,7 @@ class ObjectStore:
         return {
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port or self.port}",
+            "AWS_ENDPOINT_URL": f"http://{self.host}:{port or self.port}",
             "AWS_REGION": "us-east-1",
             **more,
         }
@@ -66,12 +67,14 @@ def entry() -> Path:
 
 
 @contextmanager
-def running(*, directory: Path, say: cache.Say = cache.to_stderr) -> Iterator[ObjectStore]:
-    """A server, ended afterwards."""
+def running(
+    *, directory: Path, host: str = "127.0.0.1", say: cache.Say = cache.to_stderr
+) -> Iterator[ObjectStore]:
+    """A server on an address of this machine, ended afterwards."""
     port, access_key, secret_key = loopback.free_port(), "AKTESTTEST", secrets.token_hex(16)
     for name in ("buckets", "meta", "accounts"):
         (directory / name).mkdir(parents=True)
-    command: list[str | Path] = [program(say=say), "--port", f"127.0.0.1:{port}", "--quiet"]
+    command: list[str | Path] = [program(say=say), "--port", f"{host}:{port}", "--quiet"]
     command += ["--iam-dir", directory / "accounts"]
     command += ["posix", "--sidecar", directory / "meta", directory / "buckets"]
     process = Process(
@@ -80,9 +83,10 @@ def running(*, directory: Path, say: cache.Say = cache.to_stderr) -> Iterator[Ob
         log=directory / "versitygw.log",
         environ={"ROOT_ACCESS_KEY": access_key, "ROOT_SECRET_KEY": secret_key},
     )
-    process.start(ready=lambda: loopback.listening(port))
+    process.start(ready=lambda: loopback.listening(port, host=host))
     try:
         yield ObjectStore(
+            host=host,
             port=port,
             folder=directory / "buckets",
             access_key=access_key,

@@ -73,7 +73,7 @@ def nodes(
             directory = tmp_path_factory.mktemp("nodes")
             recipes = [images.WEBHOOK]
             if any("training_image" in _fixtures(item) for item in request.session.items):
-                recipes += [images.TENSORFLOW, images.TRAINING]
+                recipes += [images.TENSORFLOW, images.TRAINING, images.TRANSFER]
             started = stack.enter_context(
                 harness_nodes.running(directory=directory, recipes=recipes)
             )

@@ -31,6 +31,11 @@ def webhook(say: cache.Say) -> build.Image:
     return _built(_RECIPES / "webhook" / "Dockerfile", bases=bases(say), say=say)
 
 
+def transfer(say: cache.Say) -> build.Image:
+    """The init container and the sidecar of pods with data and results."""
+    return _built(_RECIPES / "transfer" / "Dockerfile", bases=bases(say), say=say)
+
+
 def tensorflow(say: cache.Say) -> build.Image:
     """TensorFlow for CPUs, without tfadmit, in place of NVIDIA's image."""
     return _built(_TENSORFLOW, bases=bases(say), say=say)
@@ -48,6 +53,7 @@ def training(say: cache.Say) -> build.Image:
 
 # Under NVIDIA's own name, as the shipped runtimes and the Dockerfile say it.
 TENSORFLOW = Recipe(name="nvcr.io/nvidia/tensorflow:24.03-tf2-py3", build=tensorflow)
+TRANSFER = Recipe(name="tfadmit/transfer:0.1.0", build=transfer)
 WEBHOOK = Recipe(name="tfadmit/webhook:0.1.0", build=webhook)
 TRAINING = Recipe(name="tfadmit/training:0.1.0", build=training)
 
