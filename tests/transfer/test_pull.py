@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_the_model_of_an_earlier_attempt_is_brought_and_said_to_be_one(
 def test_an_interrupted_pull_leaves_no_model_and_goes_on(done, call, line, tmp_path):
     line.bytes_per_second = 60_000
     command = [sys.executable, "-m", "tfadmit_client", "pull", "mnist", "--from", done.base]
-    environ = {**world.os.environ, **done.server.environ(port=line.port)}
+    environ = {**os.environ, **done.server.environ(port=line.port)}
     process = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE)
     part = tmp_path / "mnist/.model.pulling/variables/.variables.data.part"
     world.wait_for(part.exists)

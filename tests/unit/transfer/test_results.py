@@ -222,4 +222,5 @@ def test_a_program_that_saves_no_model_is_recorded_all_the_same(tmp_path):
     folder.mkdir()
     writer(folder).model(pathlib.Path(tmp_path, "nothing"), code=0)
     status = results.read(opened(folder))
+    assert status is not None
     assert (status.code, status.model, status.time) == (0, None, "2026-01-01T00:00:00Z")
