@@ -83,7 +83,7 @@ def test_a_second_pull_brings_nothing_twice(done, call, capsys):
 
 def test_a_damaged_file_on_this_machine_is_brought_again(done, call, tmp_path):
     assert call() == 0
-    (tmp_path / "mnist/model/saved_model.pb").write_bytes(b"grap!")
+    (tmp_path / "mnist/model/saved_model.pb").write_bytes(b"other")
     assert call() == 0
     assert files(tmp_path / "mnist/model") == MODEL
 
