@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfadmit_client import jobs_output
-from tfadmit_client.watch import detail, job, when
+from tfadmit_client.watch import detail, job, sentence, when
 
 
 def as_data(item: detail.Detail) -> dict[str, Any]:
@@ -19,6 +19,7 @@ def as_data(item: detail.Detail) -> dict[str, Any]:
         "dirty": item.source.dirty,
         "data": list(item.data),
         "output": item.output,
+        "restarted": item.restarted,
         "replicas": [dataclasses.asdict(replica) for replica in item.replicas],
         "events": [
             {
@@ -58,9 +59,10 @@ def _facts(item: detail.Detail, *, now: float) -> Iterator[tuple[str, str]]:
     yield "Age", job.age(it, now=now)
     yield "Took", _took(it)
     yield "Attempt", str(it.attempt)
+    yield "Restarted", sentence.cut(item.restarted)
     yield "Progress", _progress(it)
     yield "Image", item.image
-    yield "Command", item.command_line
+    yield "Command", sentence.cut(item.command_line)
     yield "Code", item.source.code and f"sha256:{item.source.code}"
     yield "Commit", item.source.commit + (" with changes" if item.source.dirty else "")
     yield "Data", ", ".join(item.data)

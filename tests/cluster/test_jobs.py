@@ -110,7 +110,7 @@ def test_row_13_the_state_is_true_from_the_first_moment_to_the_last(
     assert reaches(cluster, namespace, "Succeeded").reason.text == ""
 
 
-def test_row_13_an_eviction_restarts_all_and_that_is_told(cluster, namespace, mnist, node):
+def test_row_13_an_eviction_restarts_all_and_that_is_told(cluster, namespace, mnist, node, run):
     pods = support.pods(cluster, namespace, count=2)
     for pod in pods:
         node.start(pod)
@@ -118,6 +118,8 @@ def test_row_13_an_eviction_restarts_all_and_that_is_told(cluster, namespace, mn
     phases.end(cluster, pods[1], code=143, disrupted=True)
     again = reaches(cluster, namespace, "Restarting(1)")
     assert (again.attempt, again.state.word) == (1, "Restarting")
+    shown = [line for line in run("show", "mnist")[1].splitlines() if "Restarted:" in line]
+    assert f"{pods[1]['metadata']['name']} has condition DisruptionTarget" in shown[0]
     for pod in fresh_pods(cluster, namespace, count=2, old=pods):
         node.start(pod)
     assert reaches(cluster, namespace, "Running").attempt == 1

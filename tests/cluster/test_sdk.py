@@ -9,6 +9,7 @@ import yaml
 
 from cluster import support
 from harness import tools, virtualenv
+from tfadmit_client import api, cli
 
 SCRIPT = support.ROOT / "tests/cluster/scripts/sdk.py"
 EXAMPLES = support.ROOT / "webhook/tfadmit_webhook/policy/examples"
@@ -64,6 +65,26 @@ def test_the_runtime_is_listed_and_described(sdk, shipped):
         "replicatedJobs"
     ][0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"]
     assert runtime["trainer"]["image"] == image
+
+
+def test_row_30_a_job_of_the_sdk_is_told_as_any_other(cluster, namespace, sdk, shipped, capsys):
+    assert sdk("train-function", "mnist") == "mnist"
+    support.pods(cluster, namespace, count=2)
+    options = ["-n", namespace, "--kubeconfig", str(cluster.kubeconfig), "-o", "json"]
+    assert cli.main(["ps", *options]) == 0
+    (job,) = json.loads(capsys.readouterr().out)
+    assert (job["name"], job["state"], job["roles"]["worker"]["tasks"]) == ("mnist", "Pending", 2)
+    assert cli.main(["show", "mnist", *options[:-2]]) == 0
+    (command,) = [line for line in capsys.readouterr().out.splitlines() if "Command:" in line]
+    assert "bash -c" in command
+    finish(cluster, namespace, "Succeeded")
+    where = {"namespace": namespace, "kubeconfig": str(cluster.kubeconfig)}
+    cluster.wait(
+        lambda: api.job("mnist", **where),
+        until=lambda it: it.state.word == "Succeeded",
+        what="the end of the job",
+    )
+    assert list(api.logs("mnist", follow=True, **where)) == []
 
 
 def test_a_function_becomes_tasks_that_know_each_other_and_ends(cluster, namespace, sdk, shipped):

@@ -8,10 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tfadmit_client.watch import event
+from tfadmit_client.watch import event, when
 from tfadmit_client.watch.seen import Key, Seen, key, uid
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw, trainjob
+
+_KINDS = ("TrainJob", "JobSet", "Job", "Pod", "Workload")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,9 @@ class Index:
         self._workloads = {owner: item for item in parts.workloads for owner in owners(item)}
         self._events: dict[str, list[event.Event]] = defaultdict(list)
         for item in parts.events:
-            self._events[item.uid or f"{item.kind} {item.namespace}/{item.name}"].append(item)
+            self._events[item.uid or _named(item)].append(item)
+            if item.uid and item.kind == "Job":
+                self._events[_named(item)].append(item)
 
     def seen(self, job: raw.JsonObject) -> Seen:
         """Give what is known of a TrainJob."""
@@ -60,17 +64,34 @@ class Index:
             jobs=jobs,
             pods=pods,
             pods_known=self._parts.pods_known,
-            events=sorted(self._about(parts), key=lambda item: item.at),
+            events=sorted(self._about(parts, job), key=lambda item: item.at),
             workload=workload,
             runtime_gone=trainjob.reference(job, namespace=identity[0]) in self._parts.gone,
         )
 
-    def _about(self, objects: Iterable[raw.JsonObject]) -> Iterator[event.Event]:
+    def _about(
+        self, objects: Iterable[raw.JsonObject], job: raw.JsonObject
+    ) -> Iterator[event.Event]:
+        """Give events by uid; those without one, and about Jobs, by name.
+
+        JobSet makes a Job of the same name anew for each attempt, and what ended the one before
+        is told of that one.
+        """
+        created = when.seconds(raw.text(raw.at(job, ("metadata", "creationTimestamp")))) or 0.0
+        given: set[int] = set()
         for item in objects:
-            yield from self._events.get(uid(item), ())
             # lists leave out the kind of their items
-            for kind in ("TrainJob", "JobSet", "Job", "Pod"):
-                yield from self._events.get(f"{kind} {'/'.join(key(item))}", ())
+            names = [f"{kind} {'/'.join(key(item))}" for kind in _KINDS]
+            for found in (
+                found for name in (uid(item), *names) for found in self._events.get(name, ())
+            ):
+                if id(found) not in given and found.at >= created:
+                    given.add(id(found))
+                    yield found
+
+
+def _named(item: event.Event) -> str:
+    return f"{item.kind} {item.namespace}/{item.name}"
 
 
 def _by_jobset(items: Iterable[raw.JsonObject]) -> dict[Key, list[raw.JsonObject]]:

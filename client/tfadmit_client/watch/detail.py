@@ -12,6 +12,8 @@ from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 
 _EVENTS = 10
+# Of the Job controller, with the pod, its exit code or its condition.
+_ENDS_OF_JOBS = ("PodFailurePolicy", "BackoffLimitExceeded", "DeadlineExceeded")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,9 @@ class Detail:
     source: Source = field(default_factory=Source)
     data: tuple[str, ...] = ()
     output: str = ""
+    restarted: str = ""
+    """Why all tasks were started again the last time."""
+
     replicas: Sequence[Replica] = ()
     events: Sequence[event.Event] = ()
 
@@ -69,6 +74,7 @@ def detail(seen: Seen, job: Job) -> Detail:
         source=_source(notes),
         data=tuple(line.strip() for line in data if line.strip()),
         output=f"{output.rstrip('/')}/{seen.name}/" if output else "",
+        restarted=_restarted(seen),
         replicas=[_replica(item, seen) for item in task.tasks(seen)],
         events=_telling(seen),
     )
@@ -169,6 +175,11 @@ def _replica(item: task.Task, seen: Seen) -> Replica:
         pod=raw.text(raw.at(item.pod, ("metadata", "name"))),
         attempt=task.attempt(item.pod) if item.pod else seen.attempt,
     )
+
+
+def _restarted(seen: Seen) -> str:
+    found = event.latest(seen.events, kind="Job", reasons=_ENDS_OF_JOBS)
+    return found.message if found and seen.attempt else ""
 
 
 def _telling(seen: Seen) -> Sequence[event.Event]:
