@@ -149,8 +149,9 @@ class _Gather:
         return (self._may(kinds.workload(version)) or ()) if version else ()
 
     def _untold(self, jobs: Sequence[raw.JsonObject]) -> bool:
+        """Whether there is a job that events may explain."""
         index = belong.Index(self._parts)
-        return any(job.safe(index.seen(item)).state.word in _UNTOLD for item in jobs)
+        return any(job.word(index.seen(item)) in _UNTOLD for item in jobs)
 
     def _gone(self, jobs: Sequence[raw.JsonObject]) -> frozenset[trainjob.Reference]:
         """Look for the runtimes of jobs that have no JobSet: the others have found theirs."""

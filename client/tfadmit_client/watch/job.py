@@ -95,6 +95,14 @@ def safe(seen: Seen) -> Job:
         )
 
 
+def word(seen: Seen) -> state.Word:
+    """Decide the state only; `Unknown` for a job that cannot be read."""
+    try:
+        return state.state(seen, task.tasks(seen)).word
+    except Exception:  # noqa: BLE001 - as in `safe`
+        return "Unknown"
+
+
 def age(item: Job, *, now: float) -> str:
     """Write how old a job is."""
     created = when.seconds(item.created)

@@ -5,6 +5,7 @@ those are known that have pods. A replicated job without the framework's label, 
 initializer or another framework's `node`, counts by its own name.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Task:
         """The node that its pod is on."""
         return raw.text(raw.at(self.pod, ("spec", "nodeName")))
 
-    @property
+    @functools.cached_property
     def containers(self) -> list[container.Container]:
         """The containers of its pod."""
         return container.containers(self.pod) if self.pod else []

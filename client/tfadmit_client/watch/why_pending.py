@@ -80,12 +80,14 @@ def _no_jobset(seen: Seen) -> Reason | None:
 
 
 def _most(known: Sequence[tuple[Task, Reason]], tasks: Sequence[Task]) -> Reason | None:
-    """Explain by the first task for which there is a reason, with all that have the same."""
-    if not known:
+    """Explain by the reason that most tasks have, of several the first task's."""
+    groups: dict[Reason, list[Task]] = {}
+    for task, reason in known:
+        groups.setdefault(reason, []).append(task)
+    if not groups:
         return None
-    _, first = known[0]
-    alike = [task for task, reason in known if reason == first]
-    return Reason(code=first.code, text=sentence.cut(f"{_whose(alike, tasks)}{first.text}"))
+    most, alike = max(groups.items(), key=lambda item: len(item[1]))
+    return Reason(code=most.code, text=sentence.cut(f"{_whose(alike, tasks)}{most.text}"))
 
 
 def _whose(alike: Sequence[Task], tasks: Sequence[Task]) -> str:
