@@ -36,6 +36,8 @@ def main() -> int:
         server = live_server.LiveServer(
             directory,
             objects=[builders.make_jobset()],
+            # One, so that what it uses is what one process uses; two do the same twice.
+            settings={"server": {"processes": 1}},
             environment={"MALLOC_MMAP_THRESHOLD_": "131072"},  # as in the image
         )
         with server.stopped_at_the_end():

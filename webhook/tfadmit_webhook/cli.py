@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tfadmit_webhook import signals
 
-OK, FAILED, REFUSED = 0, 1, 2
+OK, REFUSED = 0, 2
 _EXTRA = frozenset(
     (
         *("aiohttp", "cryptography", "flask", "kubernetes"),
@@ -169,11 +169,10 @@ def _serve(arguments: argparse.Namespace, *, prog: str, caught: signals.Signals)
     if caught.came:  # while everything was loaded
         return OK
     try:
-        well = serve.run(planned, caught)
+        return serve.run(planned, caught)
     except port.ListenError as error:
         _complain(prog, [str(error)])
         return REFUSED
-    return OK if well else FAILED
 
 
 def _complain(prog: str, faults: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from aiohttp.http_exceptions import HttpProcessingError
 
 from tfadmit_webhook import drain, identity, listen
-from tfadmit_webhook.signals import Signals
+from tfadmit_webhook.signals import INTERRUPTED, Signals
 
 _LOG = logging.getLogger("tfadmit")
 HTTP_LOG = logging.getLogger("tfadmit.http")
@@ -28,8 +28,6 @@ _FIRST_SECONDS = 0.05
 _FINISH_SECONDS = 30.0
 # For the last answers on the plain port.
 _LAST_SECONDS = 0.1
-# As a shell reports a process that Ctrl-C ended.
-_INTERRUPTED = 130
 
 
 class Observer(Protocol):
@@ -156,7 +154,7 @@ class _Listener:
 
     def __call__(self, number: signal.Signals) -> None:
         if number is signal.SIGINT and self._interrupted:
-            os._exit(_INTERRUPTED)
+            os._exit(INTERRUPTED)
         self._interrupted = self._interrupted or number is signal.SIGINT
         # RuntimeError: the loop is closed, so the end is near anyway.
         with contextlib.suppress(RuntimeError):

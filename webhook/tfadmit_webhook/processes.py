@@ -22,13 +22,14 @@ from multiprocessing.connection import Connection
 from prometheus_client.core import Metric
 
 from tfadmit_webhook import line, listen, merged, metrics
-from tfadmit_webhook.signals import Signals
+from tfadmit_webhook.signals import INTERRUPTED, Signals
 
 _LOG = logging.getLogger("tfadmit")
 # All together, in seconds: a probe of the shipped manifests waits for 5.
 _PATIENCE = 4.0
 _SWEEP_SECONDS = 1.0
 FAILING, METRICS = "failing", "metrics"
+_FAILED = 1
 
 
 @dataclass(kw_only=True)
@@ -84,8 +85,8 @@ class Main:
         self.plain: Callable[[], listen.Door] | None = None
         """Makes the door of the plain port, in the loop."""
 
-        self.failed = False
-        """Whether a process ended unasked."""
+        self.code = 0
+        """The exit code for the server."""
 
     async def live(self, signals: Signals) -> None:
         """Wait until all processes have ended."""
@@ -116,9 +117,10 @@ class Main:
         loop.call_soon_threadsafe(done.set)
 
     def _ended(self, pid: int, code: int) -> None:
-        if self._told and code == 0:
+        if self._told and code in (0, INTERRUPTED):
+            self.code = self.code or code
             return
-        self.failed = True
+        self.code = _FAILED
         _LOG.error("process ended", extra={"fields": {"pid": pid, "code": code}})
         self._pass_on(signal.SIGTERM)
 

@@ -109,10 +109,10 @@ class Plan:
     """Reads them."""
 
 
-def run(plan: Plan, signals: Signals) -> bool:
+def run(plan: Plan, signals: Signals) -> int:
     """Serve until SIGTERM or SIGINT, then drain and finish what is being worked on.
 
-    Returns whether all went well; it did not when one of several processes ended unasked.
+    Returns the exit code: 1 when one of several processes ended unasked.
 
     Raises:
         port.ListenError: a port cannot be had.
@@ -123,11 +123,11 @@ def run(plan: Plan, signals: Signals) -> bool:
         ports = _Ports(plan, ends)
         if plan.settings.server.processes == 1:
             _answer_reviews(plan, signals, ports)
-            well = True
+            code = 0
         else:
-            well = _run_several(plan, signals, ports)
+            code = _run_several(plan, signals, ports)
     _LOG.info("stopped", extra={"fields": {}})
-    return well
+    return code
 
 
 class _Ports:
@@ -163,7 +163,7 @@ def _answer_reviews(
         asyncio.run(life.live(parts, signals))
 
 
-def _run_several(plan: Plan, signals: Signals, ports: _Ports) -> bool:
+def _run_several(plan: Plan, signals: Signals, ports: _Ports) -> int:
     count = plan.settings.server.processes
     part = replace(plan, settings=replace(plan.settings, server=share(plan.settings.server)))
 
@@ -186,7 +186,7 @@ def _run_several(plan: Plan, signals: Signals, ports: _Ports) -> bool:
             }
             main.plain = _plain_door(pages, ports.plain, ends)
         asyncio.run(main.live(signals))
-    return not main.failed
+    return main.code
 
 
 def share(server: Server) -> Server:

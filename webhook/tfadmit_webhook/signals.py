@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+# The exit code of a process that a second Ctrl-C ended, as a shell reports it.
+INTERRUPTED = 130
 _NUMBERS = (signal.SIGTERM, signal.SIGINT)
 
 

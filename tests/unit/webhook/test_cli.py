@@ -28,7 +28,7 @@ def run(directory, capsys, monkeypatch):
 
     def take(planned, _signals):
         plans.append(planned)
-        return True
+        return 0
 
     monkeypatch.setattr(serve, "run", take)
     monkeypatch.setattr("tfadmit_webhook.json_log.install", lambda: None)

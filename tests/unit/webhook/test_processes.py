@@ -1,8 +1,10 @@
 """The real server with two processes: what must be as with one."""
 
+import http.client
 import os
 import pathlib
 import signal
+import threading
 import time
 
 import pytest
@@ -103,6 +105,28 @@ def test_an_interrupt_at_a_terminal_reaches_each_process_once(server):
         assert (os.getpgid(pid) == os.getpgid(server.process.pid)) is (pid == server.process.pid)
     server.process.send_signal(signal.SIGINT)
     assert server.finish() == 0
+
+
+def test_a_second_interrupt_waits_for_nothing(directory, fake_cluster):
+    server = live_server.LiveServer(
+        directory, settings=TWO, source=("--kubeconfig", fake_cluster.kubeconfig)
+    )
+    fake_cluster.slow.clear()
+    with server.stopped_at_the_end():
+        client = threading.Thread(target=lambda: review_that_breaks(server))
+        client.start()
+        until(lambda: fake_cluster.questions("get"))
+        server.process.send_signal(signal.SIGINT)
+        until(lambda: len(server.events("stopping")) == 2)
+        server.process.send_signal(signal.SIGINT)
+        assert server.finish() == 130
+        fake_cluster.slow.set()
+        client.join()
+
+
+def review_that_breaks(server):
+    with pytest.raises((OSError, http.client.HTTPException)):
+        server.review(builders.make_pod(jobset="gone"))
 
 
 def test_a_process_that_ends_unasked_ends_the_server_and_is_told(server):
