@@ -40,10 +40,9 @@ def at(document: object, path: Path) -> Any:  # noqa: ANN401 - JSON has any type
     value = document
     for step in path:
         if isinstance(step, int):
-            items = sequence(value)
-            value = items[step] if step < len(items) else None
+            value = value[step] if isinstance(value, list) and step < len(value) else None
         else:
-            value = mapping(value).get(step)
+            value = value.get(step) if isinstance(value, dict) else None
     return value
 
 

@@ -4,6 +4,7 @@ Pure views of the raw object, null-safe. How Trainer expands a runtime stands he
 decides the number of tasks; nothing is judged.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ class Job:
         """The replicated job's name."""
         return self.group.name
 
-    @property
+    @functools.cached_property
     def step(self) -> str:
         """The step of Trainer that the job stands for, or nothing."""
         path = ("template", "metadata", "labels", contract.ANCESTOR_LABEL)
@@ -55,7 +56,7 @@ class Job:
         """Where the pod template stands."""
         return (*self.path, *_POD_TEMPLATE)
 
-    @property
+    @functools.cached_property
     def is_task(self) -> bool:
         """Whether the job's pods are tasks of the TensorFlow cluster.
 

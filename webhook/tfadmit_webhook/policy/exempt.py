@@ -17,6 +17,8 @@ def reason(rule: str, content: raw.JsonObject, *, namespace: str, settings: Sett
 
     `namespace` is where the object will be, whether or not it says so itself.
     """
+    if not settings.exemptions:
+        return ""
     kind = raw.text(content.get("kind"))
     name = raw.text(raw.at(content, ("metadata", "name")))
     place = "" if kind == _CLUSTER_WIDE else namespace

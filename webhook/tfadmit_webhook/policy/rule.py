@@ -4,6 +4,7 @@ A rule is one file `tfaNNN_name.py` beside this one with a constant `RULE`; noth
 Its module docstring is its background. Here is only the shape; `policy` collects and judges.
 """
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -51,7 +52,7 @@ class Case:
     on: raw.JsonObject | None = None
     """The runtime that a TrainJob refers to; None when it does not exist."""
 
-    @property
+    @functools.cached_property
     def tasks(self) -> tuple[runtime.Job, ...]:
         """The replicated jobs whose pods are TensorFlow tasks."""
         return tuple(job for job in self.jobs if job.is_task)
