@@ -7,6 +7,7 @@
         print(job.name, job.state.text, job.reason.text)
     for line in api.logs("mnist", namespace="team", follow=True):
         print(line.replica, line.text)
+    api.pull("mnist", "results", namespace="team")
 
 Each call connects by the kubeconfig, or in a pod by its service account; `kubeconfig` and `context`
 say otherwise. Errors are `fault.ClientError` with a sentence, `fault.ClusterError` when nobody
@@ -16,6 +17,7 @@ answers.
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from tfadmit_client import (
     fault,
@@ -168,6 +170,39 @@ def remove(
     target = jobs_change.Target(namespace=where, name=name)
     with _answering():
         return jobs_change.remove(cluster, target, wait=wait)
+
+
+def pull(
+    name: str,
+    folder: str | os.PathLike[str] = "",
+    *,
+    base: str = "",
+    partial: bool = False,
+    namespace: str | None = None,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+) -> tuple[str, ...]:
+    """Bring model, checkpoints and logs of a job here; gives what was brought, in sentences.
+
+    `base` says where they are saved without asking a cluster; `partial` also takes a model that is
+    not whole. Needs the extra `s3`.
+
+    Raises:
+        ClientError: nothing is saved, or it cannot be read, and why.
+    """
+    from tfadmit_client import pulling  # noqa: PLC0415 - its extra is not everybody's
+
+    def connect() -> tuple[jobs_read.Cluster, str]:
+        cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+        return cluster, namespace or cluster.default_namespace
+
+    wish = pulling.Wish(job=name, folder=Path(folder or name), partial=partial, base=base)
+    done = pulling.run(wish, connect=connect, environ=os.environ, say=_silently)
+    return tuple(done.lines)
+
+
+def _silently(text: str) -> None:
+    """Say nothing: a program shows what it wants of the result."""
 
 
 @contextlib.contextmanager

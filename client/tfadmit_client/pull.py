@@ -4,9 +4,10 @@ A model and checkpoints are brought beside their place and take it when each byt
 checked, so that a folder named `model` is never half of one. I/O: the store and a folder.
 """
 
+import contextlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +33,20 @@ _MARK = ".tfadmit-pull.json"
 _TRIES = 3
 
 T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Turn what the file system of this machine refuses into a sentence.
+
+    Raises:
+        ClientError: what, and where.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise fault.ClientError(f"cannot write: {where}{error.strerror or error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

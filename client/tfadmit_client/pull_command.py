@@ -1,6 +1,6 @@
 """The command `tfadmit pull`: model, checkpoints and logs of a job, on this machine.
 
-Here: argparse, finding the place, printing. What is brought and how is `pull`.
+Here: argparse and printing. Where it is found is `pulling`, how it is brought `pull`.
 """
 
 import argparse
@@ -9,18 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tfadmit_client import (
-    fault,
-    jobs_option,
-    jobs_read,
-    listing,
-    live_jobs,
-    pull,
-    saved,
-    saved_place,
-)
-from tfadmit_transfer import fault as transfer_fault
-from tfadmit_transfer import results, retry, store
+from tfadmit_client import jobs_option, jobs_read, live_jobs, pulling
 
 INCOMPLETE, INTERRUPTED = 1, 130
 _EPILOG = """\
@@ -49,50 +38,26 @@ def main(
 ) -> int:
     """Run the command."""
     arguments = _parser(prog).parse_intermixed_args(argv)
-    place = saved_place.Place(bases=(arguments.base,), environ=environ)
+    wish = pulling.Wish(
+        job=arguments.job,
+        folder=Path(arguments.folder or arguments.job),
+        partial=arguments.partial,
+        base=arguments.base,
+    )
     try:
-        if not arguments.base:
-            cluster, namespace = jobs_option.connected(arguments, connect)
-            place = saved_place.find(
-                cluster, namespace=namespace, name=arguments.job, environ=environ
-            )
-        return _pull(arguments, place)
-    except (listing.UnreachableError, transfer_fault.PassingError) as error:
-        raise fault.ClusterError(_noted(error, place)) from error
-    except transfer_fault.TransferError as error:
-        raise fault.ClientError(_noted(error, place)) from error
+        done = pulling.run(
+            wish,
+            connect=lambda: jobs_option.connected(arguments, connect),
+            environ=environ,
+            say=_tell,
+            bar=_bar if sys.stderr.isatty() else None,
+        )
     except KeyboardInterrupt:
         _tell("interrupted: what has arrived stays, the same command goes on")
         return INTERRUPTED
-
-
-def _pull(arguments: argparse.Namespace, place: saved_place.Place) -> int:
-    folder = Path(arguments.folder or arguments.job)
-    work = pull.Pull(
-        at=_opened(arguments.job, place),
-        job=arguments.job,
-        folder=folder,
-        patience=retry.Patience(say=_tell, limit=60.0),
-        bar=_bar if sys.stderr.isatty() else None,
-    )
-    done = work.run(partial=arguments.partial)
     for line in done.lines:
         print(line)
     return 0 if done.complete else INCOMPLETE
-
-
-def _opened(job: str, place: saved_place.Place) -> store.Store:
-    """Open the first place that has something, the last one in any case."""
-    *others, last = place.bases
-    for base in others:
-        at = saved.opened(base, job, environ=place.environ)
-        if results.read(at) is not None:
-            return at
-    return saved.opened(last, job, environ=place.environ)
-
-
-def _noted(error: Exception, place: saved_place.Place) -> str:
-    return f"{error}; {place.note}" if place.note else str(error)
 
 
 def _tell(line: str) -> None:

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from tfadmit_client import cli, fault, listing, pull_command, saved
+from tfadmit_client import api, cli, fault, listing, pull_command, saved
 from transfer import world
 
 
@@ -68,6 +68,20 @@ def test_pull_brings_model_checkpoints_and_logs(done, call, tmp_path, capsys):
         "checkpoints: 1 file, 5 B, in mnist/checkpoints",
         "model: 2 files, 97.7 KiB, in mnist/model",
     ]
+
+
+def test_the_function_brings_the_same(done, monkeypatch, tmp_path):
+    for name, value in done.server.environ().items():
+        monkeypatch.setenv(name, value)
+    lines = api.pull("mnist", tmp_path / "here", base=done.base)
+    assert lines[-1] == f"model: 2 files, 97.7 KiB, in {tmp_path}/here/model"
+    assert files(tmp_path / "here/model") == MODEL
+
+
+def test_a_folder_that_cannot_be_written_is_told(done, call, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert call("file/below") == 2
+    assert "cannot write: " in capsys.readouterr().err
 
 
 def test_a_second_pull_brings_nothing_twice(done, call, capsys):

@@ -52,9 +52,7 @@ def read(environ: Mapping[str, str]) -> Options:
         inputs=inputs.parse(environ.get(workspace.FETCH_ENV, "")),
         output=uri.output(output) if output else None,
         output_mount=Path(mount) if mount else None,
-        save_timeout=float(
-            _number(environ, workspace.SAVE_TIMEOUT_ENV) or workspace.SAVE_TIMEOUT_SECONDS
-        ),
+        save_timeout=_seconds(environ, workspace.SAVE_TIMEOUT_ENV),
     )
 
 
@@ -63,3 +61,14 @@ def _number(environ: Mapping[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise fault.RefusedError(f"{name} is {text!r}, which is no number from 0 on")
     return int(text)
+
+
+def _seconds(environ: Mapping[str, str], name: str) -> float:
+    text = environ.get(name) or str(workspace.SAVE_TIMEOUT_SECONDS)
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise fault.RefusedError(f"{name} is {text!r}, which is no number of seconds")
+    return found

@@ -6,7 +6,7 @@ that saves uses this to write; `read` is for all.
 
 import concurrent.futures
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -165,15 +165,16 @@ class Results:
         for _ in range(_LOOKS):
             self._send(sending, files)
             again = local.scan(root)
-            if again == files:
+            if calm := again == files:
                 break
             files = again
-        found = {
-            file.path: sending.entries[file.path] for file in files if file.path in sending.entries
-        }
+        found = sending.of(files)
         missing = [file.path for file in files if file.path not in found]
         if at_rest and missing:
             raise fault.PassingError(f"{root / missing[0]}: it changed while it was saved")
+        if before and found and not calm:
+            # A file that kept its older state may name others that have gone since.
+            found = {**before.entries, **found}
         if not found:
             return None
         return manifest.Manifest(run=self._job.run, attempt=self._job.attempt, entries=found)
@@ -238,6 +239,10 @@ class _Sending:
     prefix: str
     stage: bool
     entries: dict[str, manifest.Entry] = field(default_factory=dict)
+
+    def of(self, files: Sequence[manifest.File]) -> dict[str, manifest.Entry]:
+        """Give the entries of files, as far as they were sent."""
+        return {file.path: self.entries[file.path] for file in files if file.path in self.entries}
 
     def old(self, path: str) -> manifest.Entry | None:
         """Give what the store has of a file: of this save, else of the last one."""

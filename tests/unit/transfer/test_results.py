@@ -20,15 +20,13 @@ class Cut(BaseException):
     """The process is gone."""
 
 
-class CutStore:
+class CutStore(store.Store):
     """A store whose user is gone after a number of changes."""
 
     def __init__(self, at, changes=None):
+        vars(self).update(vars(at))
         self._at = at
         self._left = itertools.count() if changes is None else iter(range(changes))
-
-    def __getattr__(self, name):
-        return getattr(self._at, name)
 
     def _change(self):
         if next(self._left, None) is None:
@@ -198,6 +196,35 @@ def test_a_file_that_changes_while_it_is_read_keeps_its_older_state(tmp_path, mo
     monkeypatch.setattr(store.Store, "upload", busy)
     made.checkpoints(local)
     assert whole(folder, "checkpoints") == {"a": b"one", "b": b"two"}
+
+
+def test_what_an_older_file_names_stays_while_the_folder_does_not_come_to_rest(
+    tmp_path, monkeypatch
+):
+    """TensorFlow's file `checkpoint` names the newest one, and the manager deletes older ones."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    local = tree(tmp_path / "local", {"checkpoint": b"ckpt-1", "ckpt-1": b"1"})
+    made = writer(folder)
+    made.checkpoints(local)
+    (local / "ckpt-1").unlink()
+    (local / "ckpt-2").write_bytes(b"2")
+    (local / "checkpoint").write_bytes(b"ckpt-2")
+    upload = store.Store.upload
+
+    def busy(self, key, chunks, *, size):
+        upload(self, key, chunks, size=size)
+        if key.endswith("/checkpoint"):
+            (local / "checkpoint").write_bytes(b"ckpt-2" + b" " * size)
+
+    monkeypatch.setattr(store.Store, "upload", busy)
+    made.checkpoints(local)
+    assert whole(folder, "checkpoints") == {
+        "checkpoint": b"ckpt-1", "ckpt-1": b"1", "ckpt-2": b"2",
+    }  # fmt: skip
+    monkeypatch.undo()
+    made.checkpoints(local)
+    assert set(whole(folder, "checkpoints")) == {"checkpoint", "ckpt-2"}
 
 
 def test_a_model_that_is_still_being_written_is_not_taken_for_one(tmp_path, monkeypatch):
