@@ -57,11 +57,16 @@ class Results:
             return self._settled(self._status)
         known = self._newest()
         found = known or status_file.Status(job=self._job.name)
-        run, attempt = self._job.run, self._job.attempt
-        if known is None or (found.run, found.attempt) != (run, attempt):
-            found = self._commit(
-                replace(found, job=self._job.name, run=run, attempt=attempt, code=None)
+        # Without a code: it runs again, perhaps after it was suspended.
+        found = self._commit(
+            replace(
+                found,
+                job=self._job.name,
+                run=self._job.run,
+                attempt=self._job.attempt,
+                code=None,
             )
+        )
         found = self._settled(found)
         self._status = found
         if known:
