@@ -4,6 +4,7 @@ The names are those of the stores' own tools; those of Trainer's initializers ar
 a Secret that serves there serves here.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -35,6 +36,11 @@ _OPTIONS: Final = {
     "AWS_SKIP_SIGNATURE": "skip_signature",
     "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "virtual_hosted_style_request",
 }
+_GS_OPTIONS: Final = {
+    "GOOGLE_SERVICE_ACCOUNT_KEY": "service_account_key",
+    "GOOGLE_SERVICE_ACCOUNT": "service_account",
+    "GOOGLE_APPLICATION_CREDENTIALS": "application_credentials",
+}
 _S3_WAYS: Final = (
     "AWS_ACCESS_KEY_ID",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -42,11 +48,7 @@ _S3_WAYS: Final = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_SKIP_SIGNATURE",
 )
-_GS_WAYS: Final = (
-    "GOOGLE_SERVICE_ACCOUNT_KEY",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "GOOGLE_SERVICE_ACCOUNT",
-)
+_GS_WAYS: Final = tuple(_GS_OPTIONS)
 
 
 def names(environ: Mapping[str, str]) -> dict[str, str]:
@@ -63,6 +65,20 @@ def s3_options(environ: Mapping[str, str]) -> dict[str, str]:
     """Give the options of an S3 store; what is not here it finds itself, as a service account."""
     known = names(environ)
     return {option: known[name] for name, option in _OPTIONS.items() if known.get(name)}
+
+
+def gs_options(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give the options of a Google store; without any it asks the metadata server of the node."""
+    return {option: environ[name] for name, option in _GS_OPTIONS.items() if environ.get(name)}
+
+
+def gs_endpoint(environ: Mapping[str, str]) -> str:
+    """Give the server that a service account's key names in place of Google's; empty for none."""
+    try:
+        found = json.loads(environ.get("GOOGLE_SERVICE_ACCOUNT_KEY") or "{}").get("gcs_base_url")
+    except (ValueError, AttributeError):
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def missing(where: uri.Uri, environ: Mapping[str, str]) -> str:

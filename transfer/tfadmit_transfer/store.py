@@ -237,7 +237,8 @@ def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> 
     if where.scheme == "gs":
         return obstore_store.GCSStore(
             where.host,
-            client_options=_client(environ, ""),  # type: ignore[arg-type]
+            config=credentials.gs_options(environ),  # type: ignore[arg-type]
+            client_options=_client(environ, credentials.gs_endpoint(environ)),  # type: ignore[arg-type]
             retry_config=_RETRY,  # type: ignore[arg-type]
         )
     if where.scheme == "s3":
