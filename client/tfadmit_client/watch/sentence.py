@@ -18,8 +18,11 @@ _PREFIXES = re.compile(
     r"(?:Error creating: |TrainJob resources reconciliation failed: |Internal error occurred: "
     r"|rpc error: code = \w+ desc = |failed to create [^:]+: )+"
 )
-# kube-scheduler: "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had …. preemption: …"
-_NODES = re.compile(r"(\d+/\d+ nodes) are available: (.*?)(?:\. preemption: .*|\.)?")
+# kube-scheduler: "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had …. preemption: …";
+# with dynamic resource allocation ". no new claims to deallocate, preemption: …".
+_NODES = re.compile(r"(\d+/\d+ nodes) are available: (.*?)(?:\. (?:[^.:]*, )?preemption: .*|\.)?")
+# What the kubelet puts in front of the reason while it waits for the next try.
+_BACK_OFF = re.compile(r'Back-off pulling image "[^"]*"(?:: ErrImagePull)?(?:: )?')
 _TAINT = re.compile(r"node\(s\) had untolerated taints?(?:\(s\))? ?\{([^}]*)\}")
 
 
@@ -46,6 +49,7 @@ def unschedulable(message: str) -> str:
 
 def image(reason: str, name: str, message: str) -> Reason:
     """Say why an image is not there; the words for it are the registry's and the runtime's."""
+    message = _BACK_OFF.sub("", message, count=1)
     low = message.lower()
     if reason == "InvalidImageName":
         return Reason(code="image", text=f"the name of image {name} is invalid")

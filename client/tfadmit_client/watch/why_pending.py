@@ -158,9 +158,10 @@ def _scheduling(task: Task) -> Reason | None:
 def _container(item: container.Container, task: Task, seen: Seen) -> Reason | None:
     where = f"init container {item.name}: " if item.init else ""
     if item.waiting in _IMAGE:
-        said = item.message or _said(task, seen, ("Failed",))
-        if "Back-off pulling" in said and ":" not in said.partition('"')[2].partition('"')[2]:
-            said = _said(task, seen, ("Failed",)) or said
+        # Older kubelets say why in an event only.
+        plain = item.message.startswith("Back-off pulling") and "ErrImagePull" not in item.message
+        said = "" if plain else item.message
+        said = said or _said(task, seen, ("Failed",))
         return sentence.image(item.waiting, item.image, said)
     if item.waiting in _CONFIG:
         return Reason(code="config", text=f"{where}{item.message or item.waiting}")

@@ -151,12 +151,23 @@ def test_another_frameworks_tasks_go_by_the_name_of_their_job():
 
 # --- the reason ---------------------------------------------------------------------------------
 
+CLAIMS = (
+    "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 "
+    "nodes are available: 2 Preemption is not helpful for scheduling."
+)
 REASONS: list[tuple[str, list[make.Json], str, str]] = [
     ("no node", both(make.unscheduled, message=OUT_OF_GPU), "unschedulable",
      "0/3 nodes: 1 taint gpu: true, 2 Insufficient cpu"),
     ("image", both(make.waiting, reason="ImagePullBackOff",
                    message='Back-off pulling image "x": ErrImagePull: x: not found'),
      "image", "image not found: example.com/train:1"),
+    ("claims", both(make.unscheduled, message=CLAIMS), "unschedulable",
+     "0/2 nodes: 2 Insufficient cpu"),
+    ("one tries, one waits", [
+        make.waiting("mnist", 0, reason="ErrImagePull", message="dial tcp: refused"),
+        make.waiting("mnist", 1, reason="ImagePullBackOff",
+                     message='Back-off pulling image "x": ErrImagePull: dial tcp: refused')],
+     "image", "image example.com/train:1 cannot be pulled: dial tcp: refused"),
     ("private image", both(make.waiting, reason="ErrImagePull", message=PULL_DENIED), "image",
      "image example.com/train:1: no right to pull it, or not there; is an imagePullSecret needed?"),
     ("registry away", both(make.waiting, reason="ErrImagePull", message="dial tcp: no such host"),
@@ -223,6 +234,18 @@ def test_what_cannot_be_had_explains_more_than_what_is_on_its_way():
     told = make.warning("Job", "mnist-node-0", reason="FailedCreate", message=QUOTA)
     first = make.waiting("mnist", 0, reason="ContainerCreating")
     assert watch(first, events=[told], jobs=[make.job("mnist")]).reason.code == "quota"
+
+
+def test_an_older_kubelet_says_in_an_event_why_an_image_is_not_there():
+    waits = 'Back-off pulling image "x"'
+    pods = both(make.waiting, reason="ImagePullBackOff", message=waits)
+    said = 'Failed to pull image "x": manifest unknown'
+    events = [
+        make.warning("Pod", item["metadata"]["name"], reason="Failed", message=said)
+        for item in pods
+    ]
+    found = watch(*pods, events=events).reason
+    assert found == reason.Reason(code="image", text="image not found: example.com/train:1")
 
 
 def test_a_volume_that_cannot_be_mounted_is_told_by_the_pods_event():
