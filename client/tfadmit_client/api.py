@@ -14,7 +14,6 @@ say otherwise. Errors are `fault.ClientError` with a sentence, `fault.ClusterErr
 answers.
 """
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,8 +22,9 @@ from tfadmit_client import (
     fault,
     jobs_change,
     jobs_find,
+    jobs_option,
     jobs_read,
-    listing,
+    jobs_remove,
     live_jobs,
     submitting,
 )
@@ -77,7 +77,7 @@ def jobs(
     """Give all jobs of a namespace (default: the context's) or of all, each with its state."""
     cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
     where = None if all_namespaces else namespace or cluster.default_namespace
-    with _answering():
+    with jobs_option.answering():
         return [watched.safe(item) for item in jobs_read.everything(cluster, namespace=where).jobs]
 
 
@@ -95,7 +95,7 @@ def job(
     """
     cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
     where = namespace or cluster.default_namespace
-    with _answering():
+    with jobs_option.answering():
         (found,) = jobs_find.one(cluster, namespace=where, name=name).jobs
     return watched.safe(found)
 
@@ -117,7 +117,7 @@ def logs(
     cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
     where = namespace or cluster.default_namespace
     choice = choose.Choice(replicas=replicas)
-    with _answering():
+    with jobs_option.answering():
         if follow:
             options = following.Options(choice=choice)
             follower = following.Follower(cluster, namespace=where, name=name, options=options)
@@ -138,7 +138,7 @@ def stop(
     """Stop a job; gives what has happened, as a sentence."""
     cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
     where = namespace or cluster.default_namespace
-    with _answering():
+    with jobs_option.answering():
         return jobs_change.stop(cluster, jobs_change.Target(namespace=where, name=name))
 
 
@@ -152,14 +152,14 @@ def start(
     """Let a stopped job go on; gives what has happened, as a sentence."""
     cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
     where = namespace or cluster.default_namespace
-    with _answering():
+    with jobs_option.answering():
         return jobs_change.start(cluster, jobs_change.Target(namespace=where, name=name))
 
 
 def remove(
     name: str,
     *,
-    wait: float = jobs_change.WAIT_SECONDS,
+    wait: float = jobs_remove.WAIT_SECONDS,
     namespace: str | None = None,
     kubeconfig: str | None = None,
     context: str | None = None,
@@ -168,8 +168,8 @@ def remove(
     cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
     where = namespace or cluster.default_namespace
     target = jobs_change.Target(namespace=where, name=name)
-    with _answering():
-        return jobs_change.remove(cluster, target, wait=wait)
+    with jobs_option.answering():
+        return jobs_remove.remove(cluster, target, wait=wait)
 
 
 def pull(
@@ -203,14 +203,6 @@ def pull(
 
 def _silently(text: str) -> None:
     """Say nothing: a program shows what it wants of the result."""
-
-
-@contextlib.contextmanager
-def _answering() -> Iterator[None]:
-    try:
-        yield
-    except listing.UnreachableError as error:
-        raise fault.ClusterError(str(error)) from error
 
 
 def _refuse(text: str) -> None:

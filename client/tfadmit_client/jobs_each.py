@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from tfadmit_client import fault, jobs_change, jobs_option, listing
+from tfadmit_client import fault, jobs_change, jobs_option
 
 Change = Callable[[jobs_change.Cluster, jobs_change.Target], str]
 Connect = Callable[..., jobs_change.Cluster]
@@ -18,10 +18,8 @@ def run(arguments: argparse.Namespace, change: Change, *, connect: Connect) -> i
         ClientError: the kubeconfig cannot be used.
     """
     cluster, namespace = jobs_option.connected(arguments, connect)
-    try:
+    with jobs_option.answering():
         codes = [_one(cluster, target, change) for target in _targets(namespace, arguments.jobs)]
-    except listing.UnreachableError as error:
-        raise fault.ClusterError(str(error)) from error
     return max(codes)
 
 

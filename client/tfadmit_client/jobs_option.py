@@ -1,8 +1,9 @@
 """The options that commands about jobs share: which cluster, which namespace, which form."""
 
 import argparse
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from tfadmit_client import fault, jobs_read, kinds, listing
@@ -45,6 +46,22 @@ def connected(arguments: argparse.Namespace, connect: Callable[..., _C]) -> tupl
     """
     cluster = connect(kubeconfig=arguments.kubeconfig, context=arguments.context)
     return cluster, arguments.namespace or cluster.default_namespace
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Turn what a cluster does not answer, or refuses, into a sentence and its exit code.
+
+    Raises:
+        ClusterError: nobody answers.
+        ClientError: something that is needed cannot be read.
+    """
+    try:
+        yield
+    except listing.UnreachableError as error:
+        raise fault.ClusterError(str(error)) from error
+    except listing.ReadError as error:
+        raise fault.ClientError(str(error)) from error
 
 
 def check_namespace(cluster: jobs_read.Cluster, namespace: str) -> None:

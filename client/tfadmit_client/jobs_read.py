@@ -145,7 +145,13 @@ class _Gather:
         labels = (raw.strings(raw.at(item, ("metadata", "labels"))) for item in jobs)
         if not any(contract.QUEUE_LABEL in item for item in labels):
             return ()
-        version = self._cluster.version_of(kinds.KUEUE)
+        try:
+            version = self._cluster.version_of(kinds.KUEUE)
+        except listing.UnreachableError:
+            raise
+        except listing.ReadError as error:
+            self._gaps.append(str(error))
+            return ()
         return (self._may(kinds.workload(version)) or ()) if version else ()
 
     def _untold(self, jobs: Sequence[raw.JsonObject]) -> bool:

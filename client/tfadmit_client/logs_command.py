@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from tfadmit_client import fault, jobs_find, jobs_option, jobs_read, listing, live_jobs
+from tfadmit_client import fault, jobs_find, jobs_option, jobs_read, live_jobs
 from tfadmit_client.logs import choose, follow, once, printing, saved_logs, source
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import detail, job, seen, task
@@ -39,9 +39,8 @@ def main(
     cluster, namespace = jobs_option.connected(arguments, connect)
     command = _Command(cluster, namespace, arguments, saved=saved)
     try:
-        return command.follow() if arguments.follow else command.show()
-    except listing.UnreachableError as error:
-        raise fault.ClusterError(str(error)) from error
+        with jobs_option.answering():
+            return command.follow() if arguments.follow else command.show()
     except KeyboardInterrupt:
         goes_on = f"; {arguments.job} goes on, `tfadmit logs -f {arguments.job}` follows it again"
         print(f"interrupted{goes_on if arguments.follow else ''}", file=sys.stderr)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import fault, jobs_option, jobs_output, jobs_read, listing, live_jobs
+from tfadmit_client import jobs_option, jobs_output, jobs_read, live_jobs
 from tfadmit_client.watch import job
 
 _EPILOG = f"""\
@@ -30,12 +30,10 @@ def main(
     arguments = _parser(prog).parse_args(argv)
     cluster, namespace = jobs_option.connected(arguments, connect)
     where = None if arguments.all_namespaces else namespace
-    try:
+    with jobs_option.answering():
         reading = jobs_read.everything(cluster, namespace=where)
         if not reading.jobs and where:
             jobs_option.check_namespace(cluster, where)
-    except listing.UnreachableError as error:
-        raise fault.ClusterError(str(error)) from error
     _print(reading, arguments, where=where, now=clock())
     return 0
 

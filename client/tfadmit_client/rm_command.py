@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_change, jobs_each, live_jobs
+from tfadmit_client import jobs_each, jobs_remove, live_jobs
 
 _INTERRUPTED = 130
 _EPILOG = """\
@@ -29,7 +29,7 @@ def main(
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
     change = functools.partial(
-        jobs_change.remove,
+        jobs_remove.remove,
         wait=0 if arguments.no_wait else arguments.timeout,
         tell=functools.partial(print, file=sys.stderr, flush=True),
         clock=clock,
@@ -50,8 +50,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "--timeout",
         metavar="SECONDS",
         type=_seconds,
-        default=jobs_change.WAIT_SECONDS,
-        help=f"how long to wait for each (default: {jobs_change.WAIT_SECONDS:g})",
+        default=jobs_remove.WAIT_SECONDS,
+        help=f"how long to wait for each (default: {jobs_remove.WAIT_SECONDS:g})",
     )
     return parser
 

@@ -6,12 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from tfadmit_client import (
-    fault,
     jobs_find,
     jobs_option,
     jobs_output,
     jobs_read,
-    listing,
     live_jobs,
     show_output,
 )
@@ -35,10 +33,8 @@ def main(
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
     cluster, namespace = jobs_option.connected(arguments, connect)
-    try:
+    with jobs_option.answering():
         reading = jobs_find.one(cluster, namespace=namespace, name=arguments.job)
-    except listing.UnreachableError as error:
-        raise fault.ClusterError(str(error)) from error
     for text in reading.gaps:
         print(f"not all is known: {text}", file=sys.stderr)
     (found,) = reading.jobs
