@@ -57,13 +57,9 @@ def submit(
     steps = submitting.Submitting(
         environ=os.environ, kubeconfig=kubeconfig, context=context, namespace=namespace
     )
-    try:
+    with jobs_option.answering():
         connection, ready = steps.prepare(wanted)
         steps.finish(connection, ready)
-    except listing.UnreachableError as error:
-        raise fault.ClusterError(str(error)) from error
-    except listing.ReadError as error:
-        raise fault.ClientError(str(error)) from error
     return ready.name
 
 

@@ -12,7 +12,8 @@ from typing import Final
 from tfadmit_transfer import credentials, fault, uri
 
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
-_SAID: Final = re.compile(r"<Message>([^<]*)</Message>")
+# XML of S3, JSON of Google.
+_SAID: Final = re.compile(r"<Message>([^<]*)</Message>|\"message\": ?\"([^\"]*)\"")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 # What says that an object is not there; every other 404 is about something else.
 _ABSENT: Final = frozenset({"", "NoSuchKey", "NoSuchVersion", "NotFound"})
@@ -77,4 +78,4 @@ def _reason(line: str, text: str, *, code: str, status: str) -> str:
 
 def _group(pattern: re.Pattern[str], text: str) -> str:
     found = pattern.search(text)
-    return found[1] if found else ""
+    return next(filter(None, found.groups()), "") if found else ""

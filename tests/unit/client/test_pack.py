@@ -38,7 +38,7 @@ def unpacked(content, into):
 
 def everything(top):
     """All below a folder: kind, mode and content."""
-    found = {}
+    found: dict[str, tuple[object, ...]] = {}
     for path in sorted(top.rglob("*")):
         name = str(path.relative_to(top))
         if path.is_symlink():

@@ -142,14 +142,21 @@ time.sleep(600)
 """
 
 
+# A shell lets what it starts in the background ignore it.
+INTERRUPTIBLE = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from tfadmit_client import cli
+sys.exit(cli.main())
+"""
+
+
 def test_ctrl_c_ends_all_tasks_and_what_they_have_started(folder):
     (folder / "train.py").write_text(STAYS)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tfadmit_client", "run", "--local", "--name", "mine", "--workers",
+        [sys.executable, "-c", INTERRUPTIBLE, "run", "--local", "--name", "mine", "--workers",
          "2", "--", sys.executable, "train.py"],
         env={**os.environ, "PYTHONPATH": PATHS}, stderr=subprocess.PIPE, text=True,
-        # A shell lets what it starts in the background ignore it.
-        **{"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)},
     )  # fmt: skip
     files = [folder / f".tfadmit/mine/worker-{at}/output/model/pids" for at in range(2)]
     try:

@@ -169,7 +169,11 @@ GOOGLE = (
 @pytest.mark.parametrize(
     ("error", "kind", "sentence"),
     [
-        (OSError(GOOGLE.format("403 Forbidden", "no")), fault.RefusedError, "no access with"),
+        (
+            OSError(GOOGLE.format("403 Forbidden", "it is not yours")),
+            fault.RefusedError,
+            "no access with GOOGLE_SERVICE_ACCOUNT_KEY (403: it is not yours)",
+        ),
         (OSError(GOOGLE.format("503 Unavailable", "no")), fault.PassingError, "has a fault (503)"),
         (OSError(GOOGLE.format("429 Too Many", "no")), fault.PassingError, "has a fault (429)"),
         (
