@@ -20,8 +20,8 @@ from tfadmit_transfer import credentials, fault, source, store_answer, uri
 # Parts of this size; S3 allows 10,000 of them, so larger objects get larger parts.
 _PART = 8 * 1024 * 1024
 _MAX_PARTS = 9_000
-# With the parts this bounds the memory of an upload: 32 MiB.
-_CONCURRENCY = 4
+# How much of one upload is in memory; with four at a time, 128 MiB.
+_IN_FLIGHT = 32 * 1024 * 1024
 # S3 copies objects of up to 5 GiB in one request.
 _MAX_COPY = 5 * 1024**3
 _CLIENT: Mapping[str, Any] = {
@@ -104,7 +104,7 @@ class Store:
                 iter(chunks),
                 use_multipart=True,
                 chunk_size=part,
-                max_concurrency=_CONCURRENCY,
+                max_concurrency=max(1, _IN_FLIGHT // part),
             ),
         )
 
