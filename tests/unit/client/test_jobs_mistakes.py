@@ -129,6 +129,42 @@ def test_a_cluster_that_does_not_do_its_part(words, kinds, code, sentence, run, 
     assert "Traceback" not in err
 
 
+FAULTY = listing.StatusError(500, "etcdserver: request timed out")
+KINDS = ("TrainJob", "JobSet", "Job", "Pod", "Event", "Workload", "Namespace")
+COMMANDS = ("ps", "ps -A", "show queued", "logs queued", "stop queued", "start queued", "rm queued")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_fault_of_any_kind_is_a_sentence(words, kind, run):
+    labels = {"labels": {"kueue.x-k8s.io/queue-name": "team"}}
+    job = make.trainjob("queued", metadata=labels, spec={"suspend": True})
+    faulty = cluster(**{"TrainJob": [job], "Workload": [], kind: FAULTY})
+    code, _, err = run(words, faulty)
+    assert code == (2 if kind == "TrainJob" else 0)
+    if kind == "TrainJob":
+        assert "the API server answered 500: etcdserver: request timed out" in err
+
+
+def test_a_fault_while_the_pods_end_is_told_and_waited_for(run, monkeypatch):
+    monkeypatch.setattr("tfadmit_client.jobs_remove._POLL_SECONDS", 0.0)
+    faulty = cluster()
+    # before the deletion, in it, and twice after it
+    given, answers = faulty.get, iter([None, None, FAULTY, FAULTY])
+
+    def get(kind, *, namespace, name):
+        if kind.name == "TrainJob" and (fault := next(answers, None)):
+            raise fault
+        return given(kind, namespace=namespace, name=name)
+
+    faulty.get = get
+    faulty.kinds["Pod"] = []
+    faulty.kinds["JobSet"] = []
+    code, out, err = run("rm mnist", faulty)
+    assert (code, out) == (0, "mnist is deleted\n")
+    assert err == "mnist: the API server answered 500: etcdserver: request timed out\n"
+
+
 def test_a_refused_change_is_quoted_and_the_other_jobs_are_changed(run):
     refusing = cluster()
     given = refusing.patch
