@@ -27,6 +27,7 @@ def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Li
     """
     try:
         api_client = _client(kubeconfig, context)
+        default_namespace = _default_namespace(kubeconfig, context)
     except fault.ClientError:
         raise
     except Exception as error:  # nearly anything, for a kubeconfig of a wrong shape
@@ -39,7 +40,7 @@ def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Li
     return Live(
         api_client,
         kubectl=f"{_kubectl(kubeconfig)}{option}",
-        default_namespace=_default_namespace(kubeconfig, context),
+        default_namespace=default_namespace,
     )
 
 

@@ -25,7 +25,7 @@ class State:
 
     word: Word
     restarts: int = 0
-    """How often tasks were started again, all together by JobSet or one in place."""
+    """How often tasks were started again: all together, a Job by itself, or in place."""
 
     @property
     def text(self) -> str:
@@ -35,13 +35,28 @@ class State:
 
 def state(seen: Seen, tasks: Sequence[Task]) -> State:
     """Find the state."""
-    restarts = seen.attempt + max((task.restarts for task in tasks), default=0)
+    in_place = max((task.restarts for task in tasks), default=0)
+    restarts = seen.attempt + in_place + _job_restarts(seen)
     return State(word=_word(seen, tasks, restarts), restarts=restarts)
 
 
 def verdict(seen: Seen) -> raw.JsonObject | None:
     """Give the condition with which the job has failed: the TrainJob's, else its JobSet's."""
     return condition.held(seen.trainjob, "Failed") or condition.held(seen.jobset, "Failed")
+
+
+def _job_restarts(seen: Seen) -> int:
+    """How often a single Job was started again by JobSet, or replaced a pod by itself."""
+    statuses = raw.sequence(raw.at(seen.jobset, ("status", "replicatedJobsStatus")))
+    counts = [
+        raw.count(count, default=0)
+        for item in statuses
+        for count in raw.sequence(raw.mapping(item).get("jobRestarts"))
+    ]
+    # Of a Job that has failed, the last pod was not replaced any more.
+    going = (item for item in seen.jobs if not condition.held(item, "Failed"))
+    failed = (raw.count(raw.at(item, ("status", "failed")), default=0) for item in going)
+    return max(counts, default=0) + max(failed, default=0)
 
 
 def _word(seen: Seen, tasks: Sequence[Task], restarts: int) -> Word:
@@ -70,8 +85,13 @@ def _is_under_way(seen: Seen, tasks: Sequence[Task]) -> bool:
 
 
 def has_begun(task: Task) -> bool:
-    """Whether the task's program runs, or ran to an end."""
-    return (task.is_running and not task.leaving) or task.phase in ("Succeeded", "Failed")
+    """Whether the task's program runs, or ran to an end.
+
+    A pod that is being deleted is one of a stopped job, whose program will begin anew; but one that
+    the cluster takes away, from a lost node for one, runs until it is replaced.
+    """
+    runs = task.is_running and (not task.leaving or task.disruption is not None)
+    return runs or task.phase in ("Succeeded", "Failed")
 
 
 def _is_counted_ready(jobs: Iterable[object]) -> bool:

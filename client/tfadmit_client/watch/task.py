@@ -55,6 +55,14 @@ class Task:
         return container.containers(self.pod) if self.pod else []
 
     @property
+    def disruption(self) -> raw.JsonObject | None:
+        """The condition by which the cluster takes its pod away; None when it does not."""
+        for item in map(raw.mapping, raw.sequence(raw.at(self.pod, ("status", "conditions")))):
+            if item.get("type") == "DisruptionTarget" and item.get("status") == "True":
+                return item
+        return None
+
+    @property
     def is_running(self) -> bool:
         """Whether its program runs: no regular container waits for anything."""
         regular = [item for item in self.containers if not item.init]

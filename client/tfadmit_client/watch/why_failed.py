@@ -101,17 +101,14 @@ def _ends(task: Task) -> list[tuple[container.Ended | None, Reason]]:
 def _disruption(task: Task) -> Reason | None:
     """Whether the cluster took the pod away: eviction, preemption, a lost node."""
     status = raw.mapping(raw.at(task.pod, ("status",)))
-    conditions = map(raw.mapping, raw.sequence(status.get("conditions")))
-    marks = [
-        item
-        for item in conditions
-        if item.get("type") == "DisruptionTarget" and item.get("status") == "True"
-    ]
-    if task.phase != "Failed" or not (marks or status.get("reason") == "Evicted"):
+    mark = task.disruption
+    if task.phase == "Failed" and status.get("reason") == "Evicted":
+        mark = mark or status
+    if mark is None or not (task.phase == "Failed" or task.leaving):
         return None
-    mark = marks[0] if marks else status
     said = raw.text(mark.get("message")) or raw.text(status.get("message"))
-    text = f"was taken away ({raw.text(mark.get('reason')) or 'Evicted'})"
+    verb = "was" if task.phase == "Failed" else "is being"
+    text = f"{verb} taken away ({raw.text(mark.get('reason')) or 'Evicted'})"
     return Reason(code="disrupted", text=text + (said and f": {said}"))
 
 

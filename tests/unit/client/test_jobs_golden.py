@@ -119,6 +119,11 @@ def test_the_table_ends_where_the_terminal_does(connect, capsys, monkeypatch):
     assert any(line.endswith("…") for line in lines)
 
 
+def test_row_19_the_page_tells_how_tensorboard_is_had():
+    page = Path(__file__).parents[3] / "docs" / "data-scientists.md"
+    assert "`tensorboard --logdir`" in page.read_text()
+
+
 def test_what_may_not_be_read_is_told_and_the_rest_is_listed(connect, capsys):
     cluster = connect()
     cluster.kinds = {**cluster.kinds, "Pod": listing.ReadError("you may not list pods")}

@@ -106,6 +106,16 @@ def test_a_jobset_that_belongs_to_something_else_is_in_the_way():
     assert (found.state.text, found.reason.code) == ("Pending", "not-created")
 
 
+def test_a_pod_that_its_job_replaces_is_a_restart():
+    retrying = make.job("mnist")
+    retrying["status"]["failed"] = 2
+    new = make.waiting("mnist", 1, reason="ContainerCreating")
+    assert watch(make.running("mnist"), new, jobs=[retrying]).state.text == "Restarting(2)"
+    single = make.jobset("mnist")
+    single["status"]["replicatedJobsStatus"] = [{"name": "node", "jobRestarts": [0, 1]}]
+    assert watch(make.running("mnist"), new, jobsets=[single]).state.text == "Restarting(1)"
+
+
 def test_a_container_that_crashes_again_and_again_is_no_running_job():
     before: make.Json = {
         "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "message": TRACEBACK}}
@@ -296,6 +306,23 @@ def test_an_eviction_is_no_fault_of_the_program():
     found = watch(taken, trainjob=failed).reason
     assert found.code == "disrupted"
     assert found.text == "worker-1 was taken away (PreemptionByScheduler): Preempted by team/big"
+
+
+def test_a_task_that_is_being_taken_away_runs_until_it_is_replaced():
+    leaving = make.running("mnist", 1)
+    leaving["metadata"]["deletionTimestamp"] = make.CREATED
+    resumed = watch(make.running("mnist"), leaving)
+    assert (resumed.state.text, resumed.running) == ("Pending", 1)
+    leaving["status"]["conditions"] = [
+        {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+         "message": "Taint manager: deleting due to NoExecute taint"}
+    ]  # fmt: skip
+    lost = watch(make.running("mnist"), leaving)
+    assert lost.state.text == "Running"
+    assert lost.reason.text == (
+        "worker-1 is being taken away (DeletionByTaintManager): Taint manager: deleting due to "
+        "NoExecute taint"
+    )
 
 
 def test_a_deadline_is_named_with_its_length():
