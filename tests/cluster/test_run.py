@@ -31,6 +31,7 @@ def code(tmp_path, monkeypatch):
     folder = tmp_path / "digits"
     (folder / "sub").mkdir(parents=True)
     (folder / "train.py").write_text(PROGRAM)
+    (folder / "train.py").chmod(0o644)
     (folder / "sub" / "ünï ✓.py").write_text("x = 1\n")
     script = folder / "sub" / "run me.sh"
     script.write_text("#!/bin/sh\necho hi\n")
