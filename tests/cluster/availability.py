@@ -51,14 +51,18 @@ def applied(cluster: Cluster, manifests: list[Json], *, ca: bytes | None = None)
             cluster.delete(manifest["kind"], manifest["metadata"]["name"])
 
 
-def pod_maker(cluster: Cluster, namespace: str) -> Callable[[int], Json]:
-    """What creates one pod of a JobSet of the namespace, and fails if it was not mutated."""
+def pod_maker(cluster: Cluster, namespace: str, *, padding: int = 0) -> Callable[[int], Json]:
+    """What creates one pod of a JobSet of the namespace, and fails if it was not mutated.
+
+    `padding` is bytes of an annotation; above 64 KiB a review is worked on in a thread.
+    """
+    annotations = {"padding": "x" * padding}
     (made,) = cluster.apply(support.jobset(namespace, builders.make_replicated_job(), name="load"))
     uid = made["metadata"]["uid"]
     pods = cluster.api.resource("Pod").path(namespace=namespace)
 
     def create(_number: int) -> Json:
-        manifest = builders.make_pod(jobset="load", uid=uid)
+        manifest = builders.make_pod(jobset="load", uid=uid, annotations=annotations)
         pod = cluster.api.request("POST", pods, body=manifest)
         assert "TF_CONFIG" in support.env(pod), "admitted without its cluster"
         return pod

@@ -21,6 +21,7 @@ RELOADS = 6
 LEAST = 3000
 # More a second than there are threads to create them: all of those are always busy.
 BEYOND = 2000.0
+PROCESSES = 2  # of a server, by default
 USED = r'tfadmit_certificate_reloads_total\{outcome="used"\}'
 SETTINGS = """\
 server: {drainSeconds: 3, drainQuietSeconds: 1, drainLimitSeconds: 20}
@@ -81,14 +82,19 @@ def serving(
 
 @contextmanager
 def called(
-    cluster: Cluster, namespace: str, servers: replicas.Replicas, *, ca: bytes | None
+    cluster: Cluster,
+    namespace: str,
+    servers: replicas.Replicas,
+    *,
+    ca: bytes | None,
+    padding: int = 0,
 ) -> Iterator[Create]:
     """The servers as the webhook of the namespace; gives what creates a pod that they admit."""
     manifests = availability.configurations(
         cluster, name=f"tfadmit-{namespace}", namespace=namespace, url=servers.url
     )
     with availability.applied(cluster, manifests, ca=ca):
-        create = availability.pod_maker(cluster, namespace)
+        create = availability.pod_maker(cluster, namespace, padding=padding)
         availability.wait_until_called(cluster, create)
         yield create
 
@@ -146,11 +152,11 @@ def test_pods_beyond_the_capacity_of_a_server_succeed_by_the_api_servers_retry(
 ):
     """Sent away with 503 and Retry-After, a review comes again within the time of its call."""
     ca = issued(tmp_path / "issued")
-    settings.write_text("server: {threads: 1, maxInFlight: 1}\n")
+    settings.write_text("server: {processes: 1, threads: 1, maxInFlight: 1}\n")
     identity = from_files(tmp_path / "issued")
     with (
         serving(cluster, settings, identity, count=1) as servers,
-        called(cluster, namespace, servers, ca=ca) as create,
+        called(cluster, namespace, servers, ca=ca, padding=100_000) as create,
     ):
         with load.Load(create, rate=BEYOND).running() as report:
             time.sleep(10)
@@ -190,8 +196,8 @@ def test_a_full_rotation_of_ca_and_leaf_fails_no_call(
                 assert rotated.returncode == 0, rotated.stderr
                 cluster.wait(
                     lambda: servers.metric(USED) - reloads,
-                    until=lambda count: count == len(servers.servers),
-                    what="all servers show the new leaf",
+                    until=lambda count: count == PROCESSES * len(servers.servers),
+                    what="all processes show the new leaf",
                 )
                 retire(installation)
                 cluster.wait(
