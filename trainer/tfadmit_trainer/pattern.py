@@ -119,9 +119,59 @@ def port(patterns: Sequence[str], index: int) -> int:
     raise IndexError(f"there is no task {index} among {size(patterns)}")
 
 
+def find(patterns: Sequence[str], host: str) -> int | None:
+    """Give the first task whose address up to its first dot is `host`."""
+    before = 0
+    for pattern in patterns:
+        parsed = parse(pattern)
+        position = _position(parsed, host) if _is_separable(parsed) else _searched(pattern, host)
+        if position is not None:
+            return before + position
+        before += parsed.size
+    return None
+
+
 def length(patterns: Sequence[str]) -> int:
     """How many characters all addresses have together, computed without expanding them."""
     return sum(_length(parse(pattern)) for pattern in patterns)
+
+
+def _is_separable(parsed: Parsed) -> bool:
+    """Whether the numbers of an address can be told apart, which digits between them prevent."""
+    return not any(literal.isdigit() or not literal for literal in parsed.literals[1:-1])
+
+
+def _searched(pattern: str, host: str) -> int | None:
+    names = (address.partition(":")[0].partition(".")[0] for address in expand([pattern]))
+    return next((index for index, name in enumerate(names) if name == host), None)
+
+
+def _position(parsed: Parsed, host: str) -> int | None:
+    """Find a host without expanding the pattern; all of one word cost the same."""
+    found = _first_word(parsed).fullmatch(host)
+    if found is None:
+        return None
+    position = 0
+    for numbers, digits in itertools.zip_longest(parsed.ranges, found.groups()):
+        # What comes after the first dot is alike for all: the first of them counts.
+        number = numbers.start if digits is None else int(digits)
+        if number not in numbers:
+            return None
+        position = position * len(numbers) + numbers.index(number)
+    return position
+
+
+@functools.lru_cache(maxsize=512)
+def _first_word(parsed: Parsed) -> re.Pattern[str]:
+    words = []
+    for literal, numbers in itertools.zip_longest(parsed.literals, parsed.ranges):
+        word, dot, _ = literal.partition(".")
+        words.append(re.escape(word))
+        if dot:
+            break
+        if numbers is not None:
+            words.append(r"(0|[1-9][0-9]{0,8})")
+    return re.compile("".join(words))
 
 
 def _join(parsed: Parsed, chosen: Sequence[int]) -> str:

@@ -108,9 +108,9 @@ def _by_host(
     cluster: contract.Cluster, *, host: str, role: contract.Role | None
 ) -> contract.Task | None:
     for candidate in (role,) if role else contract.ROLES:
-        for index, address in enumerate(pattern.expand(cluster.patterns(candidate))):
-            if host and address.partition(":")[0].partition(".")[0] == host:
-                return contract.Task(cluster=cluster, role=candidate, index=index)
+        index = pattern.find(cluster.patterns(candidate), host) if host else None
+        if index is not None:
+            return contract.Task(cluster=cluster, role=candidate, index=index)
     return None
 
 

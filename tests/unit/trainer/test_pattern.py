@@ -79,3 +79,27 @@ def test_size_length_and_single_addresses_agree_with_the_expansion(given_pattern
     assert pattern.size(given_patterns) == len(addresses)
     assert pattern.length(given_patterns) == sum(map(len, addresses))
     assert [pattern.at(given_patterns, i) for i in range(len(addresses))] == addresses
+
+
+_PIECE = st.sampled_from(["h", "h-", "-x-", ".s", "a.b-", "7", "-7"])
+_NUMBERS = st.tuples(st.integers(0, 12), st.integers(0, 5)).map(
+    lambda n: f"{{{n[0]}..{n[0] + n[1]}}}"
+)
+_PATTERN = st.lists(st.one_of(_PIECE, _NUMBERS), max_size=5).map(
+    lambda pieces: f"h{''.join(pieces)}0:1"
+)
+
+
+@given(st.lists(_PATTERN, min_size=1, max_size=3), st.data())
+def test_a_host_is_found_where_a_search_through_all_addresses_finds_it(patterns, data):
+    names = [item.partition(":")[0].partition(".")[0] for item in pattern.expand(patterns)]
+    host = data.draw(st.sampled_from(names) | st.from_regex(r"h[-0-9hx]{0,6}", fullmatch=True))
+    assert pattern.find(patterns, host) == (names.index(host) if host in names else None)
+
+
+def test_a_host_among_ten_thousand_is_found_without_expanding_them(monkeypatch):
+    patterns = ["job-node-0-{0..9999}.job.team.svc.cluster.local:12345"]
+    monkeypatch.setattr(pattern, "expand", None)
+    assert pattern.find(patterns, "job-node-0-9999") == 9_999
+    assert pattern.find(patterns, "job-node-0-10000") is None
+    assert pattern.find(patterns, "job-node-0-007") is None
