@@ -19,6 +19,7 @@ from bench import report, running, specimens
 
 SIZES = (16, 256, 1_024, 4_096, 10_000)
 _TIMES = 200
+_STARTS = 5
 _EXPAND = """
 import time
 from tfadmit_trainer import setup
@@ -62,21 +63,31 @@ def job(tasks: int, *, every: int = 97) -> Job:
 
 
 def milliseconds(tasks: int) -> float:
-    """How long the handler takes for one pod."""
+    """How long the handler takes for one pod; the best of some, since others only add to it."""
     given = admission.context(specimens.jobset(tasks))
     content = specimens.pod(tasks=tasks, index=tasks - 1, size=4096)
-    began = time.perf_counter()
+    took = []
     for _ in range(_TIMES):
+        began = time.perf_counter()
         admission.decide("/mutate/pods", content, given=given)
-    return 1000 * (time.perf_counter() - began) / _TIMES
+        took.append(time.perf_counter() - began)
+    return 1000 * min(took)
 
 
 def expanded(tasks: int) -> tuple[float, float]:
-    """How long the library takes in a process of its own: to be set up, and for all addresses."""
+    """How long the library takes in a process of its own: to be set up, and for all addresses.
+
+    The best of some, as above.
+    """
     content = specimens.pod(tasks=tasks, index=tasks - 1, size=0)
     given = admission.context(specimens.jobset(tasks))
     admitted = admission.apply(content, admission.decide("/mutate/pods", content, given=given))
     env = {entry["name"]: entry["value"] for entry in _env(admitted) if "value" in entry}
+    found = [_expanded(env, tasks=tasks) for _ in range(_STARTS)]
+    return min(setup for setup, _ in found), min(expand for _, expand in found)
+
+
+def _expanded(env: dict[str, str], *, tasks: int) -> tuple[float, float]:
     answer = subprocess.run(
         [sys.executable, "-c", _EXPAND],
         capture_output=True,

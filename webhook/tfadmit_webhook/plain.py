@@ -4,13 +4,21 @@ A kubelet can ask here before there is a certificate to show. Reviews are not an
 """
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp import hdrs, web
 
-from tfadmit_webhook import wsgi
+from tfadmit_webhook import listen, wsgi
 from tfadmit_webhook.bridge import NAME
+
+_LOG = logging.getLogger("tfadmit.http")
+# A kubelet and a few that collect metrics.
+_CONNECTIONS = 64
+_KEEP_ALIVE_SECONDS = 75
 
 
 class Plain:
@@ -43,3 +51,29 @@ class Plain:
             self._pool, wsgi.call, application, wsgi.environ(request)
         )
         return web.Response(status=status, headers=headers, body=body)
+
+
+def door(
+    pages: Mapping[str, wsgi.Application], listener: socket.socket, ends: contextlib.ExitStack
+) -> Callable[[], listen.Door]:
+    """Give what makes the door of the port, in the loop; `ends` ends what is behind it."""
+    front = Plain(pages)
+    ends.callback(front.close)
+    return lambda: listen.Door(
+        listener,
+        handler=front,
+        limit=_CONNECTIONS,
+        observer=_Uncounted(),
+        logger=_LOG,
+        keepalive_timeout=_KEEP_ALIVE_SECONDS,
+    )
+
+
+class _Uncounted:
+    """The metrics of connections are about reviews."""
+
+    def shed(self, cause: str) -> None:
+        pass
+
+    def connected(self, count: int) -> None:
+        pass

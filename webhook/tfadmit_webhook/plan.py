@@ -15,7 +15,7 @@ from tfadmit_webhook import (
     identity_files,
     objects_file,
     policy,
-    serve,
+    server,
     settings_file,
     tls,
     trust,
@@ -26,8 +26,8 @@ from tfadmit_webhook.settings import Settings
 if TYPE_CHECKING:
     from tfadmit_webhook.kube import api
 
-SourceFactory = Callable[[Observer], serve.Source]
-CertificateFactory = Callable[[identity.Keeper], serve.Certificate]
+SourceFactory = Callable[[Observer], server.Source]
+CertificateFactory = Callable[[identity.Keeper], server.Certificate]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +52,17 @@ class Arguments:
     """Manifests to look up in; in place of the two ways to a cluster."""
 
 
-def make(arguments: Arguments) -> serve.Plan | list[str]:
+def make(arguments: Arguments) -> server.Plan | list[str]:
     """Plan the server, or give one line for every fault."""
     faults = _usage_faults(arguments)
     settings = _settings(arguments.config, faults)
     clients = _clients(arguments, faults)
-    server = _server(arguments, settings or Settings(), faults)
-    source = _source(arguments, server, faults)
-    certificate = _certificate(arguments, server, clients, faults)
+    asked = _server(arguments, settings or Settings(), faults)
+    source = _source(arguments, asked, faults)
+    certificate = _certificate(arguments, asked, clients, faults)
     if faults or settings is None or source is None or certificate is None:
         return faults
-    return serve.Plan(
+    return server.Plan(
         settings=settings,
         certificate=certificate,
         source=source,
@@ -71,7 +71,7 @@ def make(arguments: Arguments) -> serve.Plan | list[str]:
         metrics_port=arguments.metrics_port,
         clients=clients,
         configuration=arguments.webhook_configuration or "",
-        configurations=_configurations(arguments.webhook_configuration, server),
+        configurations=_configurations(arguments.webhook_configuration, asked),
     )
 
 
@@ -110,7 +110,7 @@ def _settings(path: Path | None, faults: list[str]) -> Settings | None:
     return settings
 
 
-def _clients(arguments: Arguments, faults: list[str]) -> serve.Clients | None:
+def _clients(arguments: Arguments, faults: list[str]) -> server.Clients | None:
     if arguments.client_ca is None:
         return None
     file = identity_files.ClientCa(path=arguments.client_ca)
@@ -120,13 +120,13 @@ def _clients(arguments: Arguments, faults: list[str]) -> serve.Clients | None:
     except tls.TlsFault as error:
         faults.append(str(error))
         return None
-    return serve.Clients(ca=content, look=file.look, names=arguments.client_names)
+    return server.Clients(ca=content, look=file.look, names=arguments.client_names)
 
 
 def _certificate(
     arguments: Arguments,
     server: "api.Api | None",
-    clients: serve.Clients | None,
+    clients: server.Clients | None,
     faults: list[str],
 ) -> CertificateFactory | None:
     if arguments.tls_secret:
@@ -186,7 +186,7 @@ def _source(
 
 def _configurations(
     name: str | None, server: "api.Api | None"
-) -> Callable[[Callable[[trust.Found], bool]], serve.Runner] | None:
+) -> Callable[[Callable[[trust.Found], bool]], server.Runner] | None:
     if not name or not server:
         return None
     from tfadmit_webhook.kube import configurations  # noqa: PLC0415 - as above

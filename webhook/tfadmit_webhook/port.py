@@ -1,7 +1,10 @@
 """Ports: how one is taken, and how many connections to it the system allows."""
 
+import logging
 import resource
 import socket
+
+_LOG = logging.getLogger("tfadmit")
 
 # A burst of pods opens hundreds of connections at once; the kernel cuts this at somaxconn.
 BACKLOG = 1024
@@ -53,3 +56,14 @@ def most_connections(*, in_flight: int, processes: int) -> int:
         soft = files if hard == resource.RLIM_INFINITY else min(files, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return max(1, min(wanted, soft - _OTHER_FILES))
+
+
+def address(listener: socket.socket) -> str:
+    """Write where a socket listens, as in a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def say_listening(what: str, url: str) -> None:
+    """Tell people, and whoever started this on any free port, where to ask."""
+    _LOG.info("listening", extra={"fields": {"what": what, "address": url}})

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 import builders
-from tfadmit_webhook import cli, plan, serve
+from tfadmit_webhook import cli, plan, serve, server
 from unit.webhook import live_server, pairs
 
 
@@ -24,7 +24,7 @@ def directory(tmp_path_factory):
 @pytest.fixture
 def run(directory, capsys, monkeypatch):
     """Runs the command without serving; gives the exit code, the lines of errors and the plans."""
-    plans: list[serve.Plan] = []
+    plans: list[server.Plan] = []
 
     def take(planned, _signals):
         plans.append(planned)
