@@ -7,7 +7,8 @@ import json
 import pytest
 
 from builders import make_container, make_replicated_job
-from cluster import support
+from cluster import phases, support
+from harness.api import MERGE
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
 RESTRICTED = {
@@ -72,3 +73,29 @@ def test_an_address_that_makes_no_sense_is_told_by_the_job(cluster, namespace):
         what="an event about the address",
     )
     assert "annotation tfadmit.dev/output: 's4://results' has the scheme s4" in message
+
+
+def test_data_that_cannot_be_had_ends_the_job_at_once(cluster, namespace):
+    """Row 23: a mistake is told in seconds and not tried three times."""
+    runtime = support.shipped_runtime(name="tensorflow-distributed", namespace=namespace)
+    (job,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    job["template"]["spec"]["template"]["metadata"] = {"annotations": ASKING}
+    with support.applied_runtime(cluster, runtime) as name:
+        cluster.apply(support.trainjob(namespace, runtime=name, numNodes=2))
+        pods = support.pods(cluster, namespace, count=2)
+        fetch = {
+            "name": "tfadmit-fetch",
+            "image": "tfadmit/transfer:0.1.0",
+            "imageID": "",
+            "ready": False,
+            "restartCount": 0,
+            "state": {"terminated": {"exitCode": 2, "reason": "Error"}},
+        }
+        path = cluster.api.resource("Pod").path(
+            namespace=namespace, name=pods[0]["metadata"]["name"]
+        )
+        status = {"status": {"phase": "Failed", "initContainerStatuses": [fetch]}}
+        cluster.api.request("PATCH", f"{path}/status", body=status, content_type=MERGE)
+        assert phases.ended(cluster, namespace, "mnist") == "Failed"
+        (jobset,) = cluster.list("JobSet", namespace)
+        assert jobset["status"].get("restarts", 0) == 0

@@ -137,6 +137,8 @@ def test_failures_follow_the_recipe_that_was_proved_on_a_cluster(runtime):
             "action": "FailJob",
             "onExitCodes": {"containerName": "node", "operator": "In", "values": [1, 2, 126, 127]},
         },
+        # Of any container, as the template has no tfadmit-fetch that could be named.
+        {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2]}},
     ]
     assert jobset_spec(runtime)["failurePolicy"] == {
         "maxRestarts": 2,

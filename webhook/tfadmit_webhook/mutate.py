@@ -39,7 +39,7 @@ def pod(
     )
     if isinstance(networks, Refusal):
         return networks
-    wish = storage.wish(view, settings=settings.transfer)
+    wish = storage.of_pod(view, settings=settings.transfer)
     if isinstance(wish, Refusal):
         return wish
     plan = _plan(view, wish, task, targets, settings=settings) if wish else None

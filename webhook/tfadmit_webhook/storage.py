@@ -32,7 +32,7 @@ class Wish:
 
 
 def wish(view: workload.Pod, *, settings: Transfer) -> Wish | Refusal | None:
-    """Give what a pod asks for, None when it asks for nothing."""
+    """Give what a pod or a template asks for, None when it asks for nothing."""
     stated = view.annotations
     data = stated.get(contract.DATA_ANNOTATION, "")
     output = stated.get(contract.OUTPUT_ANNOTATION, "").strip()
@@ -57,6 +57,15 @@ def wish(view: workload.Pod, *, settings: Transfer) -> Wish | Refusal | None:
     return _not_possible(wanted, settings) or wanted
 
 
+def of_pod(view: workload.Pod, *, settings: Transfer) -> Wish | Refusal | None:
+    """Give what a pod asks for; other than a template it has to belong to a job."""
+    found = wish(view, settings=settings)
+    if isinstance(found, Wish) and found.output and not found.job:
+        words = "the pod belongs to no JobSet or Job, whose name its results would have"
+        return _refusal(contract.OUTPUT_ANNOTATION, words)
+    return found
+
+
 def is_saver(task: contract.Task) -> bool:
     """Whether a task is the one that saves: the chief, or worker 0 where there is none."""
     if task.cluster.size("chief"):
@@ -76,9 +85,6 @@ def _not_possible(wanted: Wish, settings: Transfer) -> Refusal | None:
     if wanted.secret and not _NAME.fullmatch(wanted.secret):
         words = f"{wanted.secret!r} is no name of a Secret: write that of one in this namespace"
         return _refusal(contract.STORE_SECRET_ANNOTATION, words)
-    if not wanted.job and wanted.output:
-        words = "the pod belongs to no JobSet or Job, whose name its results would have"
-        return _refusal(contract.OUTPUT_ANNOTATION, words)
     for item in wanted.inputs:
         if words := _not_allowed(item.uri, settings.host_paths):
             return _refusal(contract.DATA_ANNOTATION, words)

@@ -242,6 +242,22 @@ def test_settings_of_the_section_that_make_no_sense_are_told(text, sentence):
     assert sentence in "\n".join(map(str, found))
 
 
+def test_a_pod_of_nobody_has_no_name_for_its_results():
+    cluster = {"tfadmit.dev/cluster": '{"worker":["a:1"]}'}
+    pod = builders.make_pod(jobset=None, annotations={**OUTPUT, **cluster})
+    del pod["metadata"]["generateName"]
+    decision = admission.decide("/mutate/pods", pod)
+    assert not decision.allowed
+    assert "belongs to no JobSet or Job" in decision.message
+
+
+def test_a_runtime_may_ask_for_all_its_jobs():
+    annotations = {**OUTPUT, "tfadmit.dev/data": "s3://bucket/x"}
+    job = builders.make_trainer_job(annotations=annotations)
+    decision = admission.decide("/validate/runtimes", builders.make_runtime(job))
+    assert decision.allowed, decision.message
+
+
 def test_a_runtime_with_a_wrong_address_is_refused_before_any_pod():
     job = builders.make_trainer_job(annotations={"tfadmit.dev/output": "s4://results"})
     decision = admission.decide("/validate/runtimes", builders.make_runtime(job))
