@@ -66,6 +66,8 @@ class _Handler(logging.Handler):
         self._ending.set()
         self._queue.put(None)
         self._thread.join(_END_SECONDS)
+        if not self._thread.is_alive():  # what others were about to say when the end came
+            self._write_lines(self._waiting())
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Take a record, without the lock of other handlers: the queue needs none."""
@@ -82,14 +84,26 @@ class _Handler(logging.Handler):
         while going:
             records = [self._queue.get()]
             self._ending.wait(_GATHER_SECONDS)
-            records += [self._queue.get_nowait() for _ in range(self._queue.qsize())]
-            going = records[-1] is not None
-            lines = [self._line(record) for record in records if record is not None]
-            lost, self._lost = self._lost, 0
-            if lost:
-                lines.append(_dump({"level": "error", "event": "log lines lost", "count": lost}))
-            for piece in pieces(lines):
-                self._write(piece)
+            records += self._waiting()
+            going = None not in records
+            self._write_lines(records)
+
+    def _waiting(self) -> list[logging.LogRecord | None]:
+        return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+
+    def _write_lines(self, records: Sequence[logging.LogRecord | None]) -> None:
+        lines = [self._line(record) for record in records if record is not None]
+        lost, self._lost = self._lost, 0
+        if lost:
+            lines.append(_dump({"level": "error", "event": "log lines lost", "count": lost}))
+        for piece in pieces(lines):
+            self._write_piece(piece)
+
+    def _write_piece(self, piece: str) -> None:
+        try:
+            self._write(piece)
+        except (OSError, ValueError):  # the reader is gone, or the stream is closed
+            self._lost += piece.count("\n")
 
     def _line(self, record: logging.LogRecord) -> str:
         try:

@@ -108,6 +108,33 @@ def test_a_record_that_cannot_be_written_does_not_end_the_log():
     assert second["event"] == "decision"
 
 
+def test_a_reader_that_is_gone_does_not_end_the_log():
+    written, gone = io.StringIO(), threading.Event()
+
+    def write(text):
+        if not gone.is_set():
+            gone.set()
+            raise BrokenPipeError
+        written.write(text)
+
+    with log_thread.batched(write):
+        say(3)
+        assert gone.wait(30)
+        say(1)
+    last, lost = map(json.loads, written.getvalue().splitlines())
+    assert (last["event"], lost["count"]) == ("decision", 3)
+
+
+def test_what_comes_while_the_log_ends_is_written():
+    written = io.StringIO()
+    with log_thread.batched(written.write):
+        (late,) = logging.getLogger().handlers
+        assert isinstance(late, log_thread._Handler)
+    late.handle(logging.makeLogRecord({"msg": "late", "fields": {}}))
+    late.stop()
+    assert json.loads(written.getvalue())["event"] == "late"
+
+
 def test_pieces_fit_into_a_pipe_as_one_and_end_with_a_line():
     lines = ["ü" * 900, "b" * 3000, "c" * 10_000, "d"]
     pieces = list(log_thread.pieces(lines))
