@@ -115,7 +115,8 @@ class _App(Flask):
                 raise wsgi.LaterError
             return super().wsgi_app(environ, start_response)
         try:
-            body = endpoint.answer(environ, environ["wsgi.input"].read)
+            length = int(environ["CONTENT_LENGTH"])
+            body = endpoint.answer(environ, lambda: environ["wsgi.input"].read(length))
         except wsgi.LaterError:
             raise
         except Exception as error:  # noqa: BLE001 - Flask's handlers know what to say
@@ -152,7 +153,9 @@ class _Endpoint:
             environ["REQUEST_METHOD"] == "POST"
             and environ.get("CONTENT_TYPE") == _JSON
             and "HTTP_CONTENT_ENCODING" not in environ
-            and length.isdecimal()
+            and length.isascii()
+            and length.isdigit()
+            and len(length) < 20
             and int(length) <= self._server.max_body_bytes
         )
 
@@ -163,26 +166,19 @@ class _Endpoint:
         _check_content()
         # parse_form_data=False: a review is never a form, whatever its header says.
         body = self.answer(
-            request.environ, lambda _: request.get_data(cache=False, parse_form_data=False)
+            request.environ, lambda: request.get_data(cache=False, parse_form_data=False)
         )
         return Response(body, mimetype=_JSON)
 
-    def answer(self, environ: dict[str, Any], read: Callable[[int], bytes]) -> bytes:
+    def answer(self, environ: dict[str, Any], read: Callable[[], bytes]) -> bytes:
         """Answer a review; `read` gives its body."""
-        arrived: float = environ.get(ARRIVED) or self._clock()
-        patience_ = _patience(
-            environ.get("QUERY_STRING", ""), default=self._server.default_timeout_seconds
-        )
-        remaining = deadline.remaining(arrived=arrived, patience=patience_, clock=self._clock)
-        if remaining() <= 0:
-            # The API server has given up or is about to; others can still be answered in time.
-            self._observer.shed("deadline")
-            raise review.UnreadableError("the review waited for too long; ask again", status=503)
+        arrived: float = environ.get(ARRIVED, self._clock())
+        remaining = self._remaining(environ, arrived=arrived)
         if put_off := environ.pop(_PUT_OFF, None):
             admission, context = put_off
             context.reader.wait()
         else:
-            admission = review.parse(read(int(environ.get("CONTENT_LENGTH") or 0)))
+            admission = review.parse(read())
             context = self._context_for(remaining)
         if environ.get(AT_ONCE):
             context = replace(context, reader=patience.Reader(context.reader))
@@ -195,6 +191,17 @@ class _Endpoint:
             admission, result, hook=self._hook, seconds=self._clock() - arrived, fault=fault
         )
         return body
+
+    def _remaining(self, environ: dict[str, Any], *, arrived: float) -> Callable[[], float]:
+        seconds = _seconds(
+            environ.get("QUERY_STRING", ""), default=self._server.default_timeout_seconds
+        )
+        remaining = deadline.remaining(arrived=arrived, patience=seconds, clock=self._clock)
+        if remaining() <= 0:
+            # The API server has given up or is about to; others can still be answered in time.
+            self._observer.shed("deadline")
+            raise review.UnreadableError("the review waited for too long; ask again", status=503)
+        return remaining
 
     def _decide(
         self, admission: review.Request, context: lookup.Context
@@ -213,7 +220,7 @@ class _Endpoint:
 
 # An API server asks with the same few queries all its life.
 @functools.lru_cache(maxsize=64)
-def _patience(query: str, *, default: float) -> float:
+def _seconds(query: str, *, default: float) -> float:
     stated = parse_qs(query, errors="replace").get("timeout", [None])
     return deadline.seconds(stated[0], default=default)
 

@@ -392,6 +392,8 @@ def test_what_must_be_looked_up_is_put_off_and_then_counted_once():
         {"HTTP_CONTENT_ENCODING": "gzip"},
         {"CONTENT_LENGTH": str(LIMIT + 1)},
         {"CONTENT_LENGTH": "-1"},
+        {"CONTENT_LENGTH": "9" * 5000},
+        {"CONTENT_LENGTH": "\u0661"},
     ],
 )
 def test_what_is_odd_about_a_request_is_nothing_to_be_told_at_once(web, odd):
