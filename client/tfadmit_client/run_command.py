@@ -62,6 +62,7 @@ def _here(
 ) -> int:
     """Run on this machine; no cluster is asked."""
     wished = wish.read(words.said, environ=environ)
+    # Of any size that is code at all: nothing travels.
     found, _ = code.of(words.said.code or code.HERE, wished.command)
     return run_local.run(
         wished,
@@ -76,6 +77,8 @@ def _submit(words: run_options.Words, steps: submitting.Submitting) -> int:
     connection, ready = steps.prepare(words.said, earlier=words.earlier)
     if words.dry_run:
         _print([ready.made.config_map, ready.made.trainjob], words, applied=True)
+        if ready.stored:
+            _say(f"note: the code belongs at {ready.stored.uri}, and only a run uploads it")
         return 0
     job = steps.finish(connection, ready)
     _say(f"TrainJob {ready.namespace}/{ready.name} created{_told(ready.packed)}")

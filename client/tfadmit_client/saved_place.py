@@ -64,6 +64,18 @@ def find(
             "`tfadmit run --output URI` sets it; --from URI names another place"
         )
     secret = notes.get(contract.STORE_SECRET_ANNOTATION, "")
+    return readable(cluster, namespace=namespace, secret=secret, base=base, environ=environ)
+
+
+def readable(
+    cluster: jobs_read.Cluster,
+    *,
+    namespace: str,
+    secret: str,
+    base: str,
+    environ: Mapping[str, str],
+) -> Place:
+    """Give an address with credentials: the user's own, else those of a Secret of the namespace."""
     if not secret or any(environ.get(word) for word in _OWN):
         return Place(bases=(base,), environ=environ)
     return _with_secret(cluster, namespace, secret, base=base, environ=environ)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tfadmit_client import cluster_objects, fault, live
+from tfadmit_client import cluster_objects, code_store, fault, live, live_jobs
 from tfadmit_client.submit import code, create, objects, options, pack, plan, refusals, repeat, wish
 from tfadmit_webhook import raw
 
@@ -38,6 +38,12 @@ class Ready:
     made: objects.Submission
     packed: pack.Packed | None
     """What was packed now; None where the code is an earlier job's, or in the image."""
+
+    stored: objects.Stored | None = None
+    """Where the code belongs before the job is created, being too large for a ConfigMap."""
+
+    secret: str = ""
+    """The Secret with the credentials for that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +81,18 @@ class Submitting:
             wished = wish.read(said, environ=self.environ)
         name = wished.name or name_for(said, earlier=earlier, suffix=self.suffix())
         planned = self._plan(cluster, wished, namespace=namespace)
+        found = code.placed(found, packed, folder=said.code or code.HERE, output=planned.output)
         made = objects.submission(planned, found, name=name, namespace=namespace, said=said)
         self._judge(cluster, made, planned, namespace=namespace)
         create.attempt(cluster, made, namespace=namespace)
-        return connection, Ready(name=name, namespace=namespace, made=made, packed=packed)
+        return connection, Ready(
+            name=name,
+            namespace=namespace,
+            made=made,
+            packed=packed,
+            stored=found.stored if packed else None,
+            secret=planned.store_secret,
+        )
 
     def finish(self, connection: live.Live, ready: Ready) -> raw.JsonObject:
         """Create a job; gives it as it was created.
@@ -86,8 +100,24 @@ class Submitting:
         Raises:
             ClientError: it is refused after all. Nothing is left over.
         """
+        if ready.stored and ready.packed:
+            self._upload(connection, ready, ready.stored, ready.packed.content)
         cluster = cluster_objects.Objects(connection.wire())
         return create.create(cluster, ready.made, namespace=ready.namespace)
+
+    def _upload(
+        self, connection: live.Live, ready: Ready, stored: objects.Stored, content: bytes
+    ) -> None:
+        store = code_store.opened(
+            live_jobs.Jobs(connection),
+            stored.base,
+            namespace=ready.namespace,
+            secret=ready.secret,
+            environ=self.environ,
+        )
+        self.say(f"{pack.amount(len(content))} of code go to {stored.uri}")
+        if not code.upload(store, stored, content):
+            self.say("they are there already")
 
     def _plan(self, cluster: create.Cluster, wished: wish.Wish, *, namespace: str) -> plan.Plan:
         on = create.runtime(

@@ -377,6 +377,39 @@ def test_code_that_cannot_be_stored_takes_its_job_back(
     assert config_maps(cluster, namespace) == []
 
 
+def test_row_12_large_code_without_an_object_store_is_refused(
+    cluster, namespace, code, runtime, run
+):
+    (code / "weights.bin").write_bytes(os.urandom(1_000_000))
+    status, _, err = run("-d", "--", "python", "train.py")
+    assert status == 2
+    assert "the largest: weights.bin (1.0 MB)" in err
+    assert cluster.list("TrainJob", namespace) == []
+
+
+def test_large_code_that_cannot_be_uploaded_creates_nothing(
+    cluster, namespace, code, runtime, run, monkeypatch
+):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    (code / "weights.bin").write_bytes(os.urandom(1_000_000))
+    argv = ("--output", "s3://bucket/results", "-d", "--", "python", "train.py")
+    status, out, err = run(*argv)
+    assert (status, out) == (3, ""), err
+    assert "the store cannot be reached" in err
+    assert cluster.list("TrainJob", namespace) == config_maps(cluster, namespace) == []
+    status, out, err = run("--dry-run", *argv[:2], "--", "python", "train.py")
+    assert status == 0, err
+    config_map, job = yaml.safe_load_all(out)
+    assert list(config_map["binaryData"]) == ["launcher.pyz"]
+    assert "only a run uploads it" in err
+    (patch,) = job["spec"]["runtimePatches"]
+    (pods,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    notes = pods["template"]["spec"]["template"]["metadata"]["annotations"]
+    assert notes["tfadmit.dev/data"].startswith("tfadmit-code=s3://bucket/results/code-")
+
+
 def test_changed_code_of_a_known_name_is_not_used(cluster, namespace, code, runtime, run):
     _, out, _ = run("--dry-run", "--name", "mnist", "--", "python", "train.py")
     config_map = next(item for item in yaml.safe_load_all(out) if item["kind"] == "ConfigMap")

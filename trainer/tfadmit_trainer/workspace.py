@@ -55,6 +55,8 @@ OUTPUT_MOUNT_ENV: Final = "TFADMIT_OUTPUT_MOUNT"
 # The name of an input that is given without one, and of the one that is a model to start from.
 ONLY_INPUT: Final = "data"
 MODEL_INPUT: Final = "model"
+# The input that is the code of a job whose archive is too large for a ConfigMap: one file in it.
+CODE_INPUT: Final = "tfadmit-code"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,10 @@ class Tree:
     def code(self) -> str:
         """The program's files, and its working directory."""
         return self._at("code")
+
+    def archive(self, sha256: str) -> str:
+        """Where an archive of code lies that came as an input."""
+        return self._at("dataset", CODE_INPUT, archive_name(sha256))
 
     @property
     def dataset(self) -> str:
@@ -119,6 +125,11 @@ class Tree:
     def input(self, name: str) -> str:
         """Where an input lies: `dataset/NAME`, and a model to start from beside the datasets."""
         return self._at("model") if name == MODEL_INPUT else self._at("dataset", name)
+
+
+def archive_name(sha256: str) -> str:
+    """Give the name of an archive of code in an object store."""
+    return f"code-{sha256}.tgz"
 
 
 def tree(environ: Mapping[str, str]) -> Tree:

@@ -105,6 +105,12 @@ def below(base: Uri, name: str) -> Uri:
 
 
 def _host(text: str, scheme: str, host: str) -> str:
+    # First, so that no other sentence repeats it.
+    if "@" in host:
+        raise fault.RefusedError(
+            f"{scheme}://…@{host.rpartition('@')[2]} carries a user or password, which everybody "
+            "could read in the job: put it in a Secret and name that in tfadmit.dev/store-secret"
+        )
     if scheme in ("s3", "gs") and not _BUCKET.fullmatch(host):
         raise fault.RefusedError(
             f"{text!r} names the bucket {host!r}: a bucket has 3 to 222 of a-z, 0-9, '-', '.' and "
@@ -114,11 +120,6 @@ def _host(text: str, scheme: str, host: str) -> str:
         raise fault.RefusedError(
             f"{text!r} names the claim {host!r}: write the name of a PersistentVolumeClaim of the "
             "job's namespace, as in pvc://claim/folder"
-        )
-    if "@" in host:
-        raise fault.RefusedError(
-            f"{scheme}://…@{host.rpartition('@')[2]} carries a user or password, which everybody "
-            "could read in the job: put it in a Secret and name that in tfadmit.dev/store-secret"
         )
     if not host:
         raise fault.RefusedError(f"{text!r} names no host")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tfadmit_client import fault
 from tfadmit_client.submit import words
 from tfadmit_client.submit.objects import Code
 from tfadmit_client.submit.wish import Wish
@@ -62,7 +61,7 @@ def mistakes(wish: Wish, *, by_flags: frozenset[str]) -> Iterator[str]:
                 f"your shell and write --env {variable.name}"
             )
     for item in wish.data:
-        if not item.uri.startswith(_FILE):
+        if not _address(item).startswith(_FILE):
             yield (
                 f"--data {item.line}: only pods fetch it; with --local name a folder or a file "
                 f"here, as in --data {item.name}=file:///path"
@@ -124,9 +123,8 @@ def _optional(wish: Wish, code: Code) -> dict[str, str]:
 
 
 def _path(item: words.Input) -> Path:
-    path = Path(item.uri.removeprefix(_FILE))
-    if not path.is_absolute():
-        raise fault.ClientError(
-            f"--data {item.line}: write the whole path, as in --data {item.name}=file:///path"
-        )
-    return path
+    return Path(_address(item).removeprefix(_FILE))
+
+
+def _address(item: words.Input) -> str:
+    return item.line.partition("=")[2]

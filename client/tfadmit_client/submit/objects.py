@@ -30,6 +30,29 @@ _DIGITS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stored:
+    """An archive in an object store."""
+
+    base: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """Its name below the base, made of its content: the same code is there once."""
+        return workspace.archive_name(self.sha256)
+
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return f"{self.base}/{self.name}"
+
+    @property
+    def line(self) -> str:
+        """It as an input, whose hash is checked when it has been fetched."""
+        return f"{workspace.CODE_INPUT}={self.uri}#sha256={self.sha256}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Code:
     """What travels with a job."""
 
@@ -40,9 +63,14 @@ class Code:
     source: str = ""
     """Commit and state of its repository as JSON, if it has one."""
 
+    stored: Stored | None = None
+    """Where the archive is in an object store, being too large to travel with the job."""
+
     @property
     def sha256(self) -> str:
         """The hash of the archive."""
+        if self.stored:
+            return self.stored.sha256
         return hashlib.sha256(self.archive).hexdigest() if self.archive is not None else ""
 
     @property
@@ -124,15 +152,16 @@ def _trainjob(plan: Plan, code: Code, *, name: str, namespace: str, said: option
 
 def _notes(plan: Plan, code: Code) -> dict[str, str]:
     """Write what the webhook follows and `tfadmit show` tells, on job and pods alike."""
+    lines = [item.line for item in plan.wish.data]
+    if code.stored:
+        lines.append(code.stored.line)
     wanted = {
         contract.COMMAND_ANNOTATION: json.dumps(list(plan.wish.command), ensure_ascii=False),
         contract.CODE_ANNOTATION: code.sha256,
         contract.SOURCE_ANNOTATION: code.source,
-        contract.DATA_ANNOTATION: "\n".join(item.line for item in plan.wish.data),
+        contract.DATA_ANNOTATION: "\n".join(lines),
         contract.OUTPUT_ANNOTATION: plan.output,
-        contract.STORE_SECRET_ANNOTATION: plan.store_secret
-        if plan.wish.data or plan.output
-        else "",
+        contract.STORE_SECRET_ANNOTATION: plan.store_secret if lines or plan.output else "",
     }
     return {key: text for key, text in wanted.items() if text}
 

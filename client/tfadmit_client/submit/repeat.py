@@ -8,12 +8,14 @@ import binascii
 import dataclasses
 import json
 import re
+from collections.abc import Mapping
 
 from tfadmit_client import fault
 from tfadmit_client.submit import create, options
-from tfadmit_client.submit.objects import Code
+from tfadmit_client.submit.objects import Code, Stored
 from tfadmit_client.submit.resource import CONFIG_MAP, TRAINJOB
 from tfadmit_trainer import contract, workspace
+from tfadmit_transfer import inputs
 from tfadmit_webhook import raw, trainjob
 
 
@@ -56,6 +58,7 @@ def _code(cluster: create.Cluster, job: raw.JsonObject, *, namespace: str) -> Co
         notes = raw.strings(raw.at(job, ("metadata", "annotations")))
         return Code(
             launcher=launcher,
+            stored=_stored(notes),
             archive=base64.b64decode(archive, validate=True) if archive else None,
             source=notes.get(contract.SOURCE_ANNOTATION, ""),
         )
@@ -64,6 +67,14 @@ def _code(cluster: create.Cluster, job: raw.JsonObject, *, namespace: str) -> Co
             f"--from: the ConfigMap {name or 'with the code'} of the job is gone; submit your own "
             "folder with --code DIR"
         ) from error
+
+
+def _stored(notes: Mapping[str, str]) -> Stored | None:
+    for item in inputs.parse(notes.get(contract.DATA_ANNOTATION, "")):
+        if item.name == workspace.CODE_INPUT:
+            base = str(item.uri).rpartition("/")[0]
+            return Stored(base=base, sha256=item.uri.sha256)
+    return None
 
 
 def _config_map(job: raw.JsonObject) -> str:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from tfadmit_client import fault
-from tfadmit_trainer import pattern
+from tfadmit_trainer import pattern, workspace
+from tfadmit_transfer import fault as transfer_fault
+from tfadmit_transfer import inputs, uri
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _OBJECT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -22,10 +24,6 @@ _CPU: Final = re.compile(r"[0-9]+m|[0-9]+(\.[0-9]{1,3})?")
 _MEMORY: Final = re.compile(r"[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)")
 _DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _SECONDS: Final = (86_400, 3_600, 60, 1)
-_INPUT: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,38}[A-Za-z0-9])?")
-_NAMED: Final = re.compile(r"([^=:/]*)=(.*)", re.DOTALL)
-_SCHEMES: Final = ("s3", "gs", "http", "https", "file", "pvc")
-_STORES: Final = ("s3", "gs", "pvc", "file")
 _SECRET: Final = "secret:"  # noqa: S105 - a prefix
 # Names of variables that hold what nobody else may read.
 _CONFIDENTIAL: Final = re.compile(
@@ -50,12 +48,8 @@ class Input:
     """Something to read."""
 
     name: str
-    uri: str
-
-    @property
-    def line(self) -> str:
-        """As the annotation has it."""
-        return f"{self.name}={self.uri}"
+    line: str
+    """As the annotation has it, `NAME=URI`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,35 +189,26 @@ def _from_secret(name: str, value: str, *, option: str) -> Variable:
 
 def data(text: str, *, option: str) -> Input:
     """Read `NAME=URI`, or a URI alone, whose name is `data`."""
-    named = _NAMED.fullmatch(text)
-    name, uri = (named[1], named[2]) if named else ("data", text)
-    if not _INPUT.fullmatch(name):
+    try:
+        found = inputs.parse(text)
+    except transfer_fault.RefusedError as error:
+        raise fault.ClientError(f"{option}: {error}") from error
+    if len(found) != 1:
+        raise fault.ClientError(f"{option} {text!r}: write one input, and {option} again for more")
+    if found[0].name == workspace.CODE_INPUT:
         raise fault.ClientError(
-            f"{option} {text}: {name!r} is no name of an input; use letters, digits, '-', '_' and "
-            f"'.', as in {option} train=s3://bucket/train"
+            f"{option} {text}: {workspace.CODE_INPUT} is where the program's own code lies; "
+            "choose another name"
         )
-    return Input(name=name, uri=_uri(uri, option=option, schemes=_SCHEMES))
+    return Input(name=found[0].name, line=inputs.render(found))
 
 
 def output(text: str, *, option: str) -> str:
     """Read the address below which results are saved."""
-    return _uri(text, option=option, schemes=_STORES).rstrip("/")
-
-
-def _uri(text: str, *, option: str, schemes: tuple[str, ...]) -> str:
-    scheme, found, rest = text.partition("://")
-    shown = ", ".join(f"{name}://" for name in schemes)
-    if not found or scheme not in schemes or not rest.strip("/") or "\n" in text:
-        raise fault.ClientError(
-            f"{option} {text}: write an address that begins with {shown}, as in "
-            f"{option} s3://bucket/folder"
-        )
-    if "@" in rest.partition("/")[0]:
-        raise fault.ClientError(
-            f"{option} {scheme}://…: there is a password in it, and others can read the TrainJob; "
-            "leave it out, credentials come from the Secret that the runtime names"
-        )
-    return text
+    try:
+        return str(uri.output(text)).rstrip("/")
+    except transfer_fault.RefusedError as error:
+        raise fault.ClientError(f"{option}: {error}") from error
 
 
 def gpu_types(text: str, *, option: str, label: str) -> GpuTypes:

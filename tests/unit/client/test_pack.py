@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfadmit_client import fault
-from tfadmit_client.submit import pack, source
+from tfadmit_client.submit import code, pack, source
 from tfadmit_trainer.launcher import archive
 from tfadmit_trainer.launcher.fault import LaunchError
 
@@ -181,6 +181,43 @@ def test_more_bytes_than_anybody_means_as_code_are_not_even_read(tmp_path):
         stream.truncate(50 * 10**9)  # takes no room on the disk
     with pytest.raises(fault.ClientError, match=r"the largest so far: huge\.bin \(50\.0 GB\)"):
         pack.pack(str(top))
+
+
+# --- what does not fit ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(tmp_path):
+    files = {f"blob{at}.bin": os.urandom(100_000 + 50_000 * at) for at in range(7)}
+    top = write(tmp_path / "large", {"train.py": "pass", **files})
+    return code.of(str(top), ["python", "train.py"])
+
+
+@pytest.mark.parametrize("output", ["", "pvc://claim/results", "file:///mnt/results"])
+def test_row_12_code_that_does_not_fit_names_the_five_largest(large, output):
+    with pytest.raises(fault.ClientError) as caught:
+        code.placed(*large, folder=".", output=output)
+    said = str(caught.value)
+    assert "900.0 kB fit into a job; the largest: blob6.bin (400.0 kB), blob5.bin" in said
+    assert "blob2.bin" in said
+    assert "blob1.bin" not in said
+    assert ".tfadmitignore" in said
+    assert "--output s3://bucket/folder" in said
+
+
+def test_with_an_object_store_it_lies_there_under_a_name_of_its_content(large):
+    found, packed = large
+    placed = code.placed(found, packed, folder=".", output="s3://b/results")
+    assert placed.archive is None
+    assert placed.stored
+    assert placed.stored.uri == f"s3://b/results/code-{found.sha256}.tgz"
+    assert placed.stored.line == f"tfadmit-code={placed.stored.uri}#sha256={found.sha256}"
+    assert placed.sha256 == found.sha256
+
+
+def test_code_that_fits_stays_with_the_job(tmp_path):
+    found, packed = code.of(str(write(tmp_path, {"train.py": "pass"})), ["python", "train.py"])
+    assert code.placed(found, packed, folder=".", output="s3://b/results") == found
 
 
 # --- what the launcher refuses -------------------------------------------------------------------

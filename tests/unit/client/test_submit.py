@@ -166,14 +166,16 @@ def test_row_3_what_is_not_named_is_not_there_and_ps_bring_a_chief():
 def test_row_7_inputs_and_results_are_said_to_the_webhook_and_to_the_launcher():
     notes = {"tfadmit.dev/default-store-secret": "store"}
     on = shipped("tensorflow-distributed", annotations=notes)
-    found = made(on, data=("train=s3://b/train", "pvc://claim/path"), output="s3://b/results/")
+    found = made(
+        on, data=("train=s3://bucket/train", "pvc://claim/path"), output="s3://bucket/results/"
+    )
     said = pod(found)["metadata"]["annotations"]
-    assert said["tfadmit.dev/data"] == "train=s3://b/train\ndata=pvc://claim/path"
-    assert said["tfadmit.dev/output"] == "s3://b/results"
+    assert said["tfadmit.dev/data"] == "train=s3://bucket/train\ndata=pvc://claim/path"
+    assert said["tfadmit.dev/output"] == "s3://bucket/results"
     assert said["tfadmit.dev/store-secret"] == "store"
     env = {item["name"]: item["value"] for item in trainer(found)["env"]}
     assert env["TFADMIT_INPUTS"] == "train,data"
-    assert env["TFADMIT_OUTPUT_URI"] == "s3://b/results/mnist"
+    assert env["TFADMIT_OUTPUT_URI"] == "s3://bucket/results/mnist"
 
 
 def test_row_8_no_gpu_by_default_and_requests_are_limits():

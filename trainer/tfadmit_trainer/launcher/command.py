@@ -77,12 +77,15 @@ class _Launch:
             handover.forget(self._where)
         sha256 = self._environ.get(workspace.CODE_SHA256_ENV)
         if sha256:
-            mount = self._environ.get(workspace.CODE_MOUNT_ENV) or workspace.CODE_MOUNT
-            archive.unpack(
-                Path(mount) / workspace.ARCHIVE, sha256=sha256, into=Path(self._where.code)
-            )
+            archive.unpack(self._archive(sha256), sha256=sha256, into=Path(self._where.code))
         handover.demand_inputs(self._where, workspace.inputs(self._environ))
         return self._where.code if sha256 else None
+
+    def _archive(self, sha256: str) -> Path:
+        """Give where the code is: in the ConfigMap, or fetched because it is larger."""
+        fetched = Path(self._where.archive(sha256))
+        mount = self._environ.get(workspace.CODE_MOUNT_ENV) or workspace.CODE_MOUNT
+        return fetched if fetched.exists() else Path(mount) / workspace.ARCHIVE
 
     def _env(self) -> dict[str, str]:
         env = dict(self._environ)
