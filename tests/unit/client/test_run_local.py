@@ -13,7 +13,8 @@ import pytest
 from tfadmit_client import cli
 
 ROOT = Path(__file__).parents[3]
-PATHS = os.pathsep.join(str(ROOT / name) for name in ("webhook", "trainer", "certs", "client"))
+COMPONENTS = ("webhook", "trainer", "certs", "client", "transfer")
+PATHS = os.pathsep.join(str(ROOT / name) for name in COMPONENTS)
 
 
 @pytest.fixture
@@ -161,6 +162,7 @@ def test_ctrl_c_ends_all_tasks_and_what_they_have_started(folder):
     files = [folder / f".tfadmit/mine/worker-{at}/output/model/pids" for at in range(2)]
     try:
         deadline = time.monotonic() + 60
+        assert process.poll() is None
         while not all(file.exists() and " " in file.read_text() for file in files):
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -168,7 +170,7 @@ def test_ctrl_c_ends_all_tasks_and_what_they_have_started(folder):
         _, err = process.communicate(timeout=60)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     assert process.returncode == 130
     assert "mine: interrupted, all tasks have ended" in err
     pids = [int(pid) for file in files for pid in file.read_text().split()]

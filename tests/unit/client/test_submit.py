@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfadmit_client import fault, yamlout, yamltext
@@ -266,15 +266,19 @@ def kubernetes(text):
     return "".join(out)
 
 
+# Each example plans and judges a whole job, 10 ms; also in CI, where others have ten thousand.
+_CALM = settings(max_examples=500)
 ANY = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
 
 
+@_CALM
 @given(words=st.lists(ANY | st.sampled_from(["$(A)", "$$(A)", "$", "y", "~", "1e3"]), max_size=4))
 def test_row_4_arguments_arrive_as_they_were_written(words):
     found = made(command=("prog", *words))
     assert [kubernetes(word) for word in trainer(found)["args"]] == ["prog", *words]
 
 
+@_CALM
 @given(words=st.lists(ANY, max_size=3), value=ANY)
 def test_row_11_yaml_reads_back_as_the_objects_that_were_meant(words, value):
     found = made(command=("prog", *words), env=(f"A={value}",))
@@ -283,6 +287,7 @@ def test_row_11_yaml_reads_back_as_the_objects_that_were_meant(words, value):
     assert document.content == found.trainjob
 
 
+@_CALM
 @given(
     command=st.lists(ANY, min_size=1).map(tuple),
     env=st.lists(ANY).map(tuple),
