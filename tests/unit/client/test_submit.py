@@ -1,6 +1,8 @@
 """Options and a runtime to objects: what a plan refuses, and what a TrainJob says."""
 
+import copy
 import dataclasses
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,13 @@ CODE = Code(launcher=b"launcher", archive=b"archive", source='{"commit": "c", "d
 COMMAND = ("python", "train.py")
 
 
+@functools.cache
+def parsed(name):
+    return yaml.safe_load((RUNTIMES / f"{name}.yaml").read_text())
+
+
 def shipped(name, **changes):
-    content = yaml.safe_load((RUNTIMES / f"{name}.yaml").read_text())
+    content = copy.deepcopy(parsed(name))
     content["metadata"].update(changes)
     return plan.Runtime(kind="ClusterTrainingRuntime", content=content)
 
@@ -266,8 +273,8 @@ def kubernetes(text):
     return "".join(out)
 
 
-# Each example plans and judges a whole job, 10 ms; also in CI, where others have ten thousand.
-_CALM = settings(max_examples=500)
+# Each example plans and judges a whole job; also in CI, where others have ten thousand.
+_CALM = settings(max_examples=300)
 ANY = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
 
 
