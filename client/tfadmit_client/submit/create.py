@@ -247,7 +247,7 @@ def _present(cluster: Cluster, made: Submission, *, namespace: str) -> raw.JsonO
             "code: a Role with the verbs get, create and patch on configmaps, bound to you, grants "
             f"that: {error.said}"
         ) from error
-    if found is None or found.get("deletionTimestamp"):
+    if found is None or raw.at(found, ("metadata", "deletionTimestamp")):
         return None
     same = raw.mapping(found.get("binaryData")) == made.config_map["binaryData"]
     if not same or found.get("immutable") is not True:

@@ -11,10 +11,9 @@ from tfadmit_trainer import contract
 
 Value = TypeVar("Value")
 
-# Linux: 32 pages for one argument, its closing zero byte included.
-_MAX_ARGUMENT: Final = 128 * 1024
-# The API server takes a request of 3 MB; an object in etcd has at most half of that.
-_MAX_COMMAND: Final = 1024 * 1024
+# The TrainJob notes it twice in annotations, which have 256 KiB together; half of that is room for
+# the other options. Linux takes 128 KiB for one argument.
+_MAX_COMMAND: Final = 64 * 1024
 NO_CODE: Final = "none"
 
 
@@ -117,23 +116,17 @@ def _command(words_: tuple[str, ...]) -> tuple[str, ...]:
         raise fault.ClientError(
             "no program: write it after two hyphens, as in tfadmit run -- python train.py"
         )
-    for word in words_:
-        try:
-            length = len(word.encode()) + 1
-        except UnicodeEncodeError as error:
-            raise fault.ClientError(
-                f"the argument {word!r} is not UTF-8, and Kubernetes takes nothing else: put it "
-                "into a file of the code"
-            ) from error
-        if length > _MAX_ARGUMENT:
-            raise fault.ClientError(
-                f"an argument of the program has {length:,} bytes, and Linux takes "
-                f"{_MAX_ARGUMENT:,}: put it into a file of the code"
-            )
-    if sum(map(len, words_)) > _MAX_COMMAND:
+    try:
+        length = len(" ".join(words_).encode())
+    except UnicodeEncodeError as error:
         raise fault.ClientError(
-            f"the program's arguments are over {_MAX_COMMAND:,} bytes together: put them into a "
-            "file of the code"
+            f"the argument {error.object[error.start : error.end]!r} is not UTF-8, and Kubernetes "
+            "takes nothing else: put it into a file of the code"
+        ) from error
+    if length > _MAX_COMMAND:
+        raise fault.ClientError(
+            f"the program and its arguments have {length:,} bytes, and a job carries "
+            f"{_MAX_COMMAND:,}: put them into a file of the code"
         )
     return words_
 

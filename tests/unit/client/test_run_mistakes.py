@@ -84,7 +84,10 @@ MISTAKES = {
         ["--code", "linked", *PROGRAM],
         "leads out of the folder, to /etc/passwd",
     ),
-    "argument over 128 KiB": (["--", "python", "train.py", "x" * 131_072], "Linux takes 131,072"),
+    "arguments over 64 KiB": (
+        ["--", "python", "train.py", "x" * 65_536],
+        "have 65,552 bytes, and a job carries 65,536: put them into a file",
+    ),
     "argument that is no text": (["--", "python", "train.py", "\udcff"], "is not UTF-8"),
     "file that is not there": (["-f", "none.yaml", *PROGRAM], "-f none.yaml: cannot be read"),
     "file with an unknown option": (
