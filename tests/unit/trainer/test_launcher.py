@@ -194,6 +194,16 @@ def test_both_streams_are_passed_on_and_kept_byte_by_byte(launched, place):
     ]
 
 
+def test_a_reason_is_found_after_megabytes_of_output(launched, place):
+    text = (
+        "import os\nfor i in range(40_000):\n    os.write(2, b'x' * 99 + b'\\n')\n"
+        "raise ValueError('at last')"
+    )
+    code, _, err = launched(*script(text))
+    assert (code, err.count(b"x" * 99)) == (1, 40_000)
+    assert why(place) == "ValueError: at last"
+
+
 def test_a_line_is_shown_when_it_is_printed(started):
     process = started(*script("import time; print('now'); time.sleep(60)"))
     assert process.stdout.readline() == b"now\n"

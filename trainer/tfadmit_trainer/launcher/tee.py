@@ -68,7 +68,9 @@ class Stream:
                 all_of(self._target, content)
             except OSError:  # nobody reads any more; the file goes on
                 self._target = None
-        self._tail = (self._tail + content)[-_TAIL_BYTES:]
+        self._tail += content
+        if len(self._tail) > 2 * _TAIL_BYTES:  # now and then, not with each line
+            del self._tail[:-_TAIL_BYTES]
         self._line += content
         end = self._line.rfind(b"\n") + 1
         if end or len(self._line) > _LINE_BYTES:
@@ -81,7 +83,7 @@ class Stream:
     @property
     def tail(self) -> bytes:
         """The end of what was printed."""
-        return bytes(self._tail)
+        return bytes(self._tail[-_TAIL_BYTES:])
 
     def _keep(self, length: int) -> None:
         if length:
