@@ -303,6 +303,7 @@ def test_the_function_beneath_the_command_submits_the_same(cluster, namespace, c
 REFUSED = {
     "runtime": (["--runtime", "nowhere"], "--runtime nowhere: there is no such runtime"),
     "secret": (["--env", "A=secret:none/key"], "there is no Secret none in the namespace"),
+    "claim": (["--data", "pvc://none/x"], "there is no PersistentVolumeClaim none in the"),
     "queue": (["--queue", "none"], "--queue none: there is no such queue in the namespace"),
     "name": (["--name", "a" * 60], "--name has 60 characters"),
     "role": (

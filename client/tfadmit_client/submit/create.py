@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from tfadmit_client import fault, listing
+from tfadmit_client.submit import words
 from tfadmit_client.submit.objects import Json, Submission
 from tfadmit_client.submit.plan import Plan, Runtime
 from tfadmit_client.submit.resource import (
+    CLAIM,
     CLUSTER_RUNTIME,
     CONFIG_MAP,
     LOCAL_QUEUE,
@@ -134,6 +136,13 @@ def mistakes(cluster: Cluster, plan: Plan, *, namespace: str) -> Iterator[str]:
     for item in plan.wish.env:
         if item.secret and (trouble := _key(cluster, item.secret, item.key, namespace=namespace)):
             yield f"--env {item.name}: {trouble}"
+    for claim, option in _claims(plan):
+        if _is_missing(cluster, CLAIM, namespace=namespace, name=claim):
+            yield (
+                f"{option}: there is no PersistentVolumeClaim {claim} in the namespace "
+                f"{namespace}; `kubectl -n {namespace} get persistentvolumeclaims` shows those "
+                "that there are"
+            )
     if plan.queue == "kueue" and _is_missing(
         cluster, LOCAL_QUEUE, namespace=namespace, name=plan.wish.queue
     ):
@@ -141,6 +150,14 @@ def mistakes(cluster: Cluster, plan: Plan, *, namespace: str) -> Iterator[str]:
             f"--queue {plan.wish.queue}: there is no such queue in the namespace {namespace}; "
             f"`kubectl -n {namespace} get localqueues` shows those of Kueue, if it is installed"
         )
+
+
+def _claims(plan: Plan) -> Iterator[tuple[str, str]]:
+    for item in plan.wish.data:
+        if item.claim:
+            yield item.claim, f"--data {item.line}"
+    if plan.output and (claim := words.claim(plan.output)):
+        yield claim, f"--output {plan.output}"
 
 
 def _is_missing(cluster: Cluster, kind: Resource, *, namespace: str, name: str) -> bool:

@@ -51,6 +51,9 @@ class Input:
     line: str
     """As the annotation has it, `NAME=URI`."""
 
+    claim: str = ""
+    """The claim that it lies on, if it is a volume."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GpuTypes:
@@ -200,7 +203,7 @@ def data(text: str, *, option: str) -> Input:
             f"{option} {text}: {workspace.CODE_INPUT} is where the program's own code lies; "
             "choose another name"
         )
-    return Input(name=found[0].name, line=inputs.render(found))
+    return Input(name=found[0].name, line=inputs.render(found), claim=claim(str(found[0].uri)))
 
 
 def output(text: str, *, option: str) -> str:
@@ -209,6 +212,12 @@ def output(text: str, *, option: str) -> str:
         return str(uri.output(text)).rstrip("/")
     except transfer_fault.RefusedError as error:
         raise fault.ClientError(f"{option}: {error}") from error
+
+
+def claim(address: str) -> str:
+    """Give the claim that an address names, or nothing."""
+    found = uri.parse(address)
+    return found.host if found.scheme == "pvc" else ""
 
 
 def gpu_types(text: str, *, option: str, label: str) -> GpuTypes:

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfadmit_client import fault, yamlout, yamltext
-from tfadmit_client.submit import create, objects, options, plan, refusals, wish
-from tfadmit_client.submit.objects import Code
+from tfadmit_client.submit import create, objects, options, plan, refusals, repeat, wish
+from tfadmit_client.submit.objects import Code, Stored
 from tfadmit_client.submit.options import Options
 
 RUNTIMES = Path(__file__).parents[3] / "deploy" / "runtimes"
@@ -306,6 +306,52 @@ def test_row_26_options_survive_the_annotation(**said):
     chosen = Options(**said)
     text = json.dumps(options.to_mapping(chosen))
     assert options.from_mapping(json.loads(text), source="x") == chosen
+
+
+class Repeated:
+    """A cluster with one job of `run` and its ConfigMap."""
+
+    def __init__(self, found):
+        self._found = found
+
+    def get(self, kind, *, namespace, name):
+        return self._found.config_map if kind.plural == "configmaps" else self._found.trainjob
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        CODE,
+        Code(launcher=b"l", stored=Stored(base="s3://bucket/x", sha256="0" * 64)),
+        Code(launcher=b"l"),
+    ],
+    ids=["in a ConfigMap", "in an object store", "in the image"],
+)
+def test_row_26_a_job_is_repeated_with_its_code_wherever_that_is(code):
+    chosen = Options(command=COMMAND, name="mnist", data=("train=s3://bucket/train",))
+    planned = plan.make(wish.read(chosen, environ={}), shipped("tensorflow-distributed"))
+    found = objects.submission(planned, code, name="mnist", namespace="team", said=chosen)
+    again, its_code = repeated(found)
+    assert again == dataclasses.replace(chosen, name=None)
+    assert its_code == code
+
+
+def repeated(found):
+    cluster: Any = Repeated(found)
+    return repeat.said(cluster, namespace="team", name="mnist")
+
+
+def test_row_26_a_job_whose_code_is_gone_says_what_helps():
+    gone = objects.Submission(trainjob=made().trainjob, config_map={})
+    with pytest.raises(fault.ClientError, match="submit your own folder with --code DIR"):
+        repeated(gone)
+
+
+def test_row_26_a_job_of_somebody_elses_is_not_guessed_at():
+    found = made()
+    del found.trainjob["metadata"]["annotations"]["tfadmit.dev/options"]
+    with pytest.raises(fault.ClientError, match="kubectl -n team get trainjob mnist -o yaml"):
+        repeated(found)
 
 
 def test_flags_come_before_a_file():
