@@ -478,7 +478,7 @@ def test_row_25_stopping_and_starting_twice_is_fine(cluster, namespace, mnist, n
         node.start(pod)
     reaches(cluster, namespace, "Running")
     assert run("start", "mnist") == (0, "mnist is started already (Running)\n", "")
-    assert run("stop", "mnist")[1] == "mnist is stopping; `tfadmit start mnist` goes on\n"
+    assert run("stop", "mnist")[1] == "mnist is stopping; `tfadmit start mnist` lets it go on\n"
     assert run("stop", "mnist") == (0, "mnist is stopped already\n", "")
     cluster.wait(lambda: not phases.live(cluster, namespace), what="no pods")
     assert "Suspended" in run("ps")[1]

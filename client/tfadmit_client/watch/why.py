@@ -46,7 +46,9 @@ def _unseen(tasks: Sequence[Task]) -> reason.Reason:
 
 def _suspended(seen: Seen) -> reason.Reason:
     if not seen.queue and seen.workload is None:
-        return reason.Reason(code="stopped", text=f"`tfadmit start {seen.name}` goes on")
+        return reason.Reason(
+            code="stopped", text=f"stopped; `tfadmit start {seen.name}` lets it go on"
+        )
     queue = seen.queue or raw.text(raw.at(seen.workload, ("spec", "queueName")))
     if raw.at(seen.workload, ("spec", "active")) is False:
         return reason.Reason(
