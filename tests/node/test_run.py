@@ -175,12 +175,24 @@ def test_rows_14_21_memory_that_runs_out_is_named_and_costs_at_most_one_period(u
     assert int((user.folder.parent / jobs.NAME / "checkpoints/count").read_text()) >= 1
 
 
-def test_row_22_a_model_that_cannot_be_stored_is_a_job_that_failed(user: User):
+def test_a_store_that_would_refuse_the_results_is_told_before_the_program_starts(user: User):
     user.may_store(AWS_SECRET_ACCESS_KEY="wrong")
-    options = ("--env", "TFADMIT_SAVE_TIMEOUT=15")
-    printed = jobs.ends(user.runs("python", "count.py", "2", options=options), code=1)
-    assert "counted 2" in printed
-    shown = user.command("show", jobs.NAME)
-    assert "Failed" in shown
-    assert "74" in shown, shown
+    printed = jobs.ends(user.runs("python", "count.py", "2"), code=1)
+    assert "counted" not in printed
+    assert user.restarts() == (0, 0)
+    assert "check that it is the right one" in user.command("show", jobs.NAME)
+
+
+def test_row_22_a_model_that_cannot_be_stored_is_a_job_that_failed(user: User, store):
+    job = user.runs("python", "count.py", "8", options=("--env", "TFADMIT_SAVE_TIMEOUT=15"))
+    user.says("counted 2")
+    bucket = store.folder / user.bucket
+    bucket.rename(store.folder / f"{user.bucket}-away")
+    printed = jobs.ends(job, code=1)
+    assert "counted 8" in printed
+    assert "the results were not saved" in printed, printed
+    assert "Failed" in user.command("ps")
+    (store.folder / f"{user.bucket}-away").rename(bucket)
     assert "status.json" not in user.saved()
+    user.command("pull", jobs.NAME, code=1)
+    assert not (user.folder.parent / jobs.NAME / "model").exists()
