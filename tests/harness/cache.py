@@ -78,12 +78,17 @@ def used(entry: Path) -> Path:
     return entry
 
 
-def forget(folder: Path, *, unused_days: float, now: float) -> list[str]:
-    """Remove the entries of a folder that nobody used for so long; give their names."""
+def forget(folder: Path, *, unused_days: float, now: float, most: int | None = None) -> list[str]:
+    """Remove the entries of a folder that nobody used for so long, and all but the ``most`` last.
+
+    Gives their names.
+    """
     gone = []
-    for file in folder.glob(f"*/{_LOCK}"):
+    last_used = sorted(folder.glob(f"*/{_LOCK}"), key=lambda file: -file.stat().st_mtime)
+    for place, file in enumerate(last_used):
         with file.open() as handle:
-            if now - file.stat().st_mtime < unused_days * 86_400:
+            is_old = now - file.stat().st_mtime >= unused_days * 86_400
+            if not is_old and (most is None or place < most):
                 continue
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

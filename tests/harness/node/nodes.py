@@ -100,9 +100,10 @@ def own(
     with cache.lock(place, say=say), ExitStack() as undo:
         leftovers.remove(place)
         undo.callback(leftovers.remove, place)
-        for folder in (build.kept(), store.kept()):
-            # Each change of our code makes new ones of some hundred megabytes.
-            cache.forget(folder, unused_days=3, now=time.time())
+        # Each change of our code makes new layers of some hundred megabytes, and a store of three
+        # gigabytes: the one before is kept for whoever goes back and forth between two.
+        cache.forget(build.kept(), unused_days=3, now=time.time())
+        cache.forget(store.kept(), unused_days=3, now=time.time(), most=1)
         filled = store.ready(recipes, found=found, place=place, say=say)
         undo.enter_context(_reached_without_proxy())
         plans = [plan.Node(number=number) for number in range(1, count + 1)]

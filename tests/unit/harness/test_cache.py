@@ -107,3 +107,12 @@ def test_what_nobody_used_for_days_is_forgotten_and_the_rest_stays(tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} == {"new", "held"}
     cache.used(tmp_path / "new")
     assert cache.forget(tmp_path, unused_days=3, now=time.time()) == ["held"]
+
+
+def test_of_entries_in_use_as_many_stay_as_are_asked_for(tmp_path: Path):
+    now = time.time()
+    for name, age in (("older", 30), ("newest", 10), ("oldest", 40), ("newer", 20)):
+        with cache.lock(tmp_path / name, say=print):
+            os.utime(tmp_path / name / ".lock", (now - age, now - age))
+    assert cache.forget(tmp_path, unused_days=3, now=now, most=2) == ["older", "oldest"]
+    assert {path.name for path in tmp_path.iterdir()} == {"newer", "newest"}
