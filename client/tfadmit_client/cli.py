@@ -135,6 +135,10 @@ COMMANDS = (
 )
 
 
+# What only some uses of a command need: `logs` reads a store when the pods are gone.
+_EXTRAS = {"obstore": "client,s3"}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `tfadmit`; the result is the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -202,7 +206,7 @@ def _run(command: Command, argv: Sequence[str]) -> int:
             raise
         return _fail(
             f"{prog}: error: it needs {missing!r}, which is not installed:\n"
-            f"  pip install 'tfadmit[{command.extra}]'"
+            f"  pip install 'tfadmit[{_EXTRAS.get(missing, command.extra)}]'"
         )
     return result
 

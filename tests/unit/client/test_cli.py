@@ -85,6 +85,12 @@ def test_a_mistake_is_a_sentence_and_no_traceback(monkeypatch, capsys):
     assert capsys.readouterr().err == "tfadmit preview: error: x.yaml:1: broken\n"
 
 
+def test_what_reads_a_store_is_named_whatever_the_command(monkeypatch, capsys):
+    with_command(monkeypatch, raising(ModuleNotFoundError("no", name="obstore")))
+    assert cli.main(["logs"]) == 2
+    assert "  pip install 'tfadmit[client,s3]'\n" in capsys.readouterr().err
+
+
 def test_a_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch, capsys):
     with_command(monkeypatch, raising(ModuleNotFoundError("no", name="flask.views")))
     assert cli.main(["serve"]) == 2
