@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import operator
+import pathlib
+import re
 import signal
 import time
 
@@ -72,6 +76,23 @@ def test_sigterm_without_a_word_of_the_launcher_saves_what_is_there_as_a_part(po
     assert world.assert_whole(pod, status.partial) == {"saved_model.pb": b"half a gra"}
     assert world.assert_whole(pod, status.checkpoints) == {"ckpt-7.index": b"index"}
     assert pod.content("logs/attempt-0/chief-0.log") == b"killed in the midst of a l"
+
+
+def test_a_sigterm_while_the_sidecar_starts_is_not_lost(pod):
+    """A program that ends at once: the sidecar still imports when it is asked to end."""
+    pod.write("output/logs/chief-0.log", b"no such file: train.py\n")
+    with pod.syncing() as process:
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        world.wait_for(lambda: blocked(status.read_text()) & 1 << signal.SIGTERM - 1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+    assert pod.content("logs/attempt-0/chief-0.log") == b"no such file: train.py\n"
+
+
+def blocked(status):
+    """The signals that a process holds back or catches."""
+    masks = re.findall(r"^Sig(?:Blk|Cgt):\s*(\w+)", status, re.MULTILINE)
+    return functools.reduce(operator.or_, (int(mask, 16) for mask in masks))
 
 
 def test_a_failed_attempt_never_touches_the_complete_model(pod, tmp_path):

@@ -93,6 +93,7 @@ def test_an_out_of_memory_kill_of_everything_still_saves(pod):
         process = launch(pod, sys.executable, "-c", waiting)
         log = pod.root / "output/logs/chief-0.log"
         world.wait_for(lambda: log.exists() and b"working" in log.read_bytes())
+        world.wait_for(pod.status)
         pod.write("output/checkpoints/ckpt-2", b"late")
         (child,) = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(process.pid)],

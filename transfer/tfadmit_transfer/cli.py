@@ -19,6 +19,8 @@ from pathlib import Path
 from tfadmit_transfer import fault, fetch, local, logs, options, results, retry, stores, sync
 
 OK, REFUSED, PASSING = 0, 2, 75
+# `__main__` holds them back until somebody listens.
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 # Kubernetes shows the end of this file as the reason why a container ended.
 _TERMINATION_LOG = Path("/dev/termination-log")
 
@@ -51,13 +53,15 @@ def main(
 
 
 def _fetch(told: options.Options, environ: Mapping[str, str], patience: retry.Patience) -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     fetch.run(told, environ=environ, patience=patience)
 
 
 def _sync(told: options.Options, environ: Mapping[str, str], patience: retry.Patience) -> None:
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _ENDING:
         signal.signal(number, lambda *_: stop.set())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     at = stores.of_job(told, environ)
     if at is None:
         _say("nothing is to be saved: there is no output")
