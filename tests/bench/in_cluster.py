@@ -65,6 +65,11 @@ class Sample:
     own_cpu: float
     all_cpu: float
 
+    def __str__(self) -> str:
+        calls = self.calls
+        took = f"{self.seconds:.1f} s, {calls.count:.0f} calls, {calls.refused:.0f} refused"
+        return f"{took}, p50 {calls.percentile(0.5):.1f} ms, p99 {calls.percentile(0.99):.1f} ms"
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
@@ -119,7 +124,7 @@ class _Bench:
                 with self._namespace() as namespace:
                     self._call(mode, namespace)
                     samples[mode].append(self._sample(mode, burst, namespace))
-                rounds.say(f"{burst}, {mode}: {samples[mode][-1].seconds:.1f} s")
+                rounds.say(f"{burst}, {mode}: {samples[mode][-1]}")
         return samples
 
     def _sample(self, mode: str, burst: Burst, namespace: str) -> Sample:
