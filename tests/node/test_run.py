@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,6 +194,7 @@ def test_row_22_a_model_that_cannot_be_stored_is_a_job_that_failed(user: User, s
     assert "the results were not saved" in printed, printed
     assert "Failed" in user.command("ps")
     (store.folder / f"{user.bucket}-away").rename(bucket)
-    assert "status.json" not in user.saved()
+    status = json.loads(user.saved()["status.json"])
+    assert (status.get("code"), status.get("model")) == (None, None)
     user.command("pull", jobs.NAME, code=1)
     assert not (user.folder.parent / jobs.NAME / "model").exists()
