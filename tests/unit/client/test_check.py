@@ -143,6 +143,10 @@ def test_a_cluster_in_order(capsys):
             "ok    objects judged: 0, violations: 0, warnings: 0",
             f"ok    the Kubeflow SDK finds Trainer v2.3.0 in {PUBLIC}",
             "ok    the Kubeflow SDK can read all runtimes: 0",
+            (
+                "note  no runtime says where results go (annotation tfadmit.dev/default-output): "
+                "they go with their pods, unless `tfadmit run --output` says"
+            ),
             "note  Volcano is not installed (optional)",
             "note  Kueue is installed",
         ],
@@ -304,3 +308,55 @@ def test_runtimes_of_any_framework_that_the_sdk_cannot_read_will_fail(capsys):
     assert "resources.limits has only memory" in line
     assert "ClusterTrainingRuntime none, spec.mlPolicy is missing" in line
     assert "good" not in line
+
+
+OUTPUT = "tfadmit.dev/default-output"
+STORE = "tfadmit.dev/default-store-secret"
+RESULTS = "results of ClusterTrainingRuntime mine go to s3://bucket/results"
+
+
+def saving(**annotations):
+    metadata = {
+        "name": "mine",
+        "labels": {"trainer.kubeflow.org/framework": "tensorflow"},
+        "annotations": annotations,
+    }
+    return {"items": [{"metadata": metadata, "spec": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "secret", "expected"),
+    [
+        (
+            {},
+            GONE,
+            "note  no runtime says where results go (annotation tfadmit.dev/default-output)",
+        ),
+        ({OUTPUT: "s3://bucket/results"}, GONE, f"ok    {RESULTS}, with the rights of the pods'"),
+        (
+            {OUTPUT: "s3://bucket/results", STORE: "store"},
+            {},
+            f"ok    {RESULTS}, and namespace default has the Secret store",
+        ),
+        (
+            {OUTPUT: "s3://bucket/results", STORE: "store"},
+            GONE,
+            f"warn  {RESULTS}, and namespace default has no Secret store; jobs there fail",
+        ),
+        (
+            {OUTPUT: "s3://bucket/results", STORE: "store"},
+            FORBIDDEN,
+            f"note  {RESULTS}; whether namespace default has the Secret store cannot be seen",
+        ),
+        (
+            {OUTPUT: "ftp://bucket"},
+            GONE,
+            "fail  `tfadmit run` refuses all jobs of ClusterTrainingRuntime mine: annotation",
+        ),
+    ],
+)
+def test_row_29_where_results_go_and_whether_a_namespace_may_write_there(
+    capsys, annotations, secret, expected
+):
+    cluster = Cluster(ClusterTrainingRuntime=saving(**annotations), secret=secret)
+    assert any(line.startswith(expected) for line in lines(capsys, cluster)), lines(capsys, cluster)
