@@ -15,7 +15,8 @@ def test_the_shipped_runtime_fails_at_once_on_the_programs_faults_and_on_nothing
     runtime = yaml.safe_load(RUNTIME.read_text())
     (job,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     rules = job["template"]["spec"]["podFailurePolicy"]["rules"]
-    (codes,) = [rule["onExitCodes"]["values"] for rule in rules if "onExitCodes" in rule]
+    of_exits = [rule["onExitCodes"] for rule in rules if "onExitCodes" in rule]
+    (codes,) = [rule["values"] for rule in of_exits if rule.get("containerName") == "node"]
     assert set(codes) == exits.PROGRAM == {1, 2, 126, 127}
 
 

@@ -59,7 +59,7 @@ MISTAKES = {
     "s3://": "names the bucket ''",
     "s3://B/x": "names the bucket 'B'",
     "s3://ab": "names the bucket 'ab': a bucket has 3 to 222",
-    "s3://key:secret@bucket/x": "names the bucket 'key:secret@bucket'",
+    "s3://key:secret@bucket/x": "s3://…@bucket carries a user or password",
     "https://me:secret@host/x": "https://…@host carries a user or password",
     "https:///x": "names no host",
     "pvc:///x": "names the claim ''",
