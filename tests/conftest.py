@@ -1,11 +1,15 @@
 """Options and fixtures that every layer of the tests shares."""
 
 import os
+import signal
 from collections import defaultdict
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# A shell lets what it starts in the background ignore Ctrl-C, and all that tests start would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Enough to catch a slip where somebody waits, and more where nobody does.
 # No deadline: machines are noisy, and a slow example is not a wrong one.

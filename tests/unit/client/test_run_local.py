@@ -143,19 +143,10 @@ time.sleep(600)
 """
 
 
-# A shell lets what it starts in the background ignore it.
-INTERRUPTIBLE = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from tfadmit_client import cli
-sys.exit(cli.main())
-"""
-
-
 def test_ctrl_c_ends_all_tasks_and_what_they_have_started(folder):
     (folder / "train.py").write_text(STAYS)
     process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, "run", "--local", "--name", "mine", "--workers",
+        [sys.executable, "-m", "tfadmit_client", "run", "--local", "--name", "mine", "--workers",
          "2", "--", sys.executable, "train.py"],
         env={**os.environ, "PYTHONPATH": PATHS}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
