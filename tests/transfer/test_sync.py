@@ -89,6 +89,17 @@ def test_a_sigterm_while_the_sidecar_starts_is_not_lost(pod):
     assert pod.content("logs/attempt-0/chief-0.log") == b"no such file: train.py\n"
 
 
+def test_no_handler_interrupts_what_the_sidecar_does(pod):
+    """One that sets an event would wait for ever where it interrupts a wait for that event."""
+    with pod.syncing() as process:
+        world.wait_for(pod.status)
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    caught = re.search(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)
+    assert caught
+    assert not int(caught[1], 16) & 1 << signal.SIGTERM - 1
+    assert blocked(status) & 1 << signal.SIGTERM - 1
+
+
 def blocked(status):
     """The signals that a process holds back or catches."""
     masks = re.findall(r"^Sig(?:Blk|Cgt):\s*(\w+)", status, re.MULTILINE)

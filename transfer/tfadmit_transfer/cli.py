@@ -19,7 +19,7 @@ from pathlib import Path
 from tfadmit_transfer import fault, fetch, local, logs, options, results, retry, stores, sync
 
 OK, REFUSED, PASSING = 0, 2, 75
-# `__main__` holds them back until somebody listens.
+# `__main__` holds them back until somebody waits for them.
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 # Kubernetes shows the end of this file as the reason why a container ended.
 _TERMINATION_LOG = Path("/dev/termination-log")
@@ -59,9 +59,9 @@ def _fetch(told: options.Options, environ: Mapping[str, str], patience: retry.Pa
 
 def _sync(told: options.Options, environ: Mapping[str, str], patience: retry.Patience) -> None:
     stop = threading.Event()
-    for number in _ENDING:
-        signal.signal(number, lambda *_: stop.set())
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    # Before any other thread begins, so that all hold the signals back.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    threading.Thread(target=_await_signal, args=(stop,), daemon=True).start()
     at = stores.of_job(told, environ)
     if at is None:
         _say("nothing is to be saved: there is no output")
@@ -76,6 +76,15 @@ def _sync(told: options.Options, environ: Mapping[str, str], patience: retry.Pat
     )
     job = results.Results(at, job=told.job, now=_now, say=_say) if told.saves else None
     sync.Sync(told, task_logs=task_logs, job=job, patience=patience, stop=stop).run()
+
+
+def _await_signal(stop: threading.Event) -> None:
+    """Wait in a thread of its own.
+
+    A handler would run in the main thread, also while that holds the lock of the very event.
+    """
+    signal.sigwait(_ENDING)
+    stop.set()
 
 
 _PROGRAMS = {"fetch": _fetch, "sync": _sync}
