@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-fast test-training test-cluster e2e soak check format lock clean
+.PHONY: help demo test test-fast test-training test-cluster e2e prepare soak check format lock clean
 .PHONY: bench bench-cache bench-check bench-cluster bench-large bench-servers
 
 help: ## Show this list
@@ -26,6 +26,9 @@ test-training: $(STAMP) ## Only the tests with real TensorFlow processes; the fi
 
 test-cluster: $(STAMP) ## Only the tests against a real API server
 	$(BIN)/python -m pytest -m cluster
+
+prepare: $(STAMP) ## Build and install now what the tests need, at low priority, beside other work
+	@PYTHONPATH=tests nice -n 15 $(BIN)/python -m prepare
 
 soak: $(STAMP) ## Reviews at 200/s against a real server for 5 minutes, and what it uses meanwhile
 	PYTHONPATH=tests $(BIN)/python tests/bench/soak.py --minutes 5 --rate 200

@@ -15,7 +15,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # No deadline: machines are noisy, and a slow example is not a wrong one.
 _CALM = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("default", _CALM, max_examples=300)
-hypothesis.settings.register_profile("ci", _CALM, max_examples=2_500)
+hypothesis.settings.register_profile("ci", _CALM, max_examples=1_000)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") == "true" else "default")
 
 
