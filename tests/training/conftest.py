@@ -31,7 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in ours:
         item.add_marker(pytest.mark.training)
         # The first fixture may install for minutes; waits inside of fixtures have own deadlines.
-        item.add_marker(pytest.mark.timeout(180, func_only=True), append=False)
+        stated = item.get_closest_marker("timeout")
+        seconds = stated.args[0] if stated else 180
+        item.add_marker(pytest.mark.timeout(seconds, func_only=True), append=False)
     mine = set(ours)
     items.sort(key=lambda item: 1 if item in mine else 2 if _is_cluster(item) else 0)
 
