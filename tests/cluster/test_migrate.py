@@ -354,7 +354,7 @@ def test_the_commands_of_the_page_lead_over_and_back(cluster, namespace, tmp_pat
     cluster.create(pod_of_the_operator(tfjob))
     tools = tmp_path / "bin"
     tools.mkdir()
-    (tools / "kubectl").symlink_to(cluster._kubectl)
+    (tools / "kubectl").symlink_to(cluster.program)
     (tools / "tfadmit").symlink_to(Path(sys.executable).with_name("tfadmit"))
     environ = {
         **os.environ,
