@@ -17,6 +17,9 @@ from tfadmit_trainer.context import TaskContext
 GRACE_SECONDS: Final = 10.0
 # A node that answers and refuses has no chief any more, or one that is just being restarted.
 REFUSED_SECONDS: Final = 3.0
+# When all tasks are started again, the chief of the attempt before may still be ending, under the
+# same name: the shipped runtimes give it 120 s.
+PREDECESSOR_SECONDS: Final = 180.0
 _AGAIN_SECONDS: Final = 1.0
 _CONNECT_SECONDS: Final = 5.0
 # A lost node is noticed after 10 + 3 x 5 s.
@@ -28,15 +31,31 @@ def address(context: TaskContext) -> str:
     return context.addresses("chief" if context.cluster.size("chief") else "worker")[0]
 
 
+def of(context: TaskContext) -> "ChiefWatch":
+    """Begin to watch the chief of a task."""
+    predecessor = PREDECESSOR_SECONDS if context.attempt else 0.0
+    return ChiefWatch(address(context), predecessor=predecessor).start()
+
+
 class ChiefWatch:
-    """Follows the chief in a thread."""
+    """Follows the chief in a thread.
+
+    One that ends within the first `predecessor` seconds may be the last attempt's, and is waited
+    for anew: a task that took it for its own would end, and its own chief wait for it without end.
+    """
 
     def __init__(
-        self, address: str, *, grace: float = GRACE_SECONDS, refused: float = REFUSED_SECONDS
+        self,
+        address: str,
+        *,
+        grace: float = GRACE_SECONDS,
+        refused: float = REFUSED_SECONDS,
+        predecessor: float = 0.0,
     ) -> None:
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
         self._grace, self._refused = grace, refused
+        self._trusted_from = time.monotonic() + predecessor
         self.seen = threading.Event()
         self.ended = threading.Event()
 
@@ -54,8 +73,10 @@ class ChiefWatch:
             gone = now if fault is None or gone is None else gone
             patience = self._refused if isinstance(fault, ConnectionRefusedError) else self._grace
             if self.seen.is_set() and fault is not None and now - gone >= patience:
-                self.ended.set()
-                return
+                if now >= self._trusted_from:
+                    self.ended.set()
+                    return
+                self.seen.clear()
             time.sleep(_AGAIN_SECONDS)
 
     def _hold(self) -> OSError | None:

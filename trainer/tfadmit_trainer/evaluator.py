@@ -6,8 +6,7 @@ TensorFlow is imported inside of functions. I/O: reads a directory, holds a conn
 from collections.abc import Iterator
 from typing import Final
 
-from tfadmit_trainer import voice
-from tfadmit_trainer.chief_watch import ChiefWatch, address
+from tfadmit_trainer import chief_watch, voice
 from tfadmit_trainer.context import TaskContext
 
 _LOOK_SECONDS: Final = 5.0
@@ -23,7 +22,7 @@ def checkpoints(
     """
     import tensorflow as tf  # noqa: PLC0415 - only where it is used
 
-    watch = ChiefWatch(address(context)).start()
+    watch = chief_watch.of(context)
     place = directory or context.directories.checkpoints
     yield from tf.train.checkpoints_iterator(place, timeout=look, timeout_fn=watch.ended.is_set)
     voice.say("the evaluator ends, because the chief has ended")

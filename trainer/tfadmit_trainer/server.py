@@ -12,8 +12,8 @@ import time
 from types import FrameType
 from typing import Final
 
-from tfadmit_trainer import exits, resolver, start, voice
-from tfadmit_trainer.chief_watch import ChiefWatch, address
+from tfadmit_trainer import chief_watch, exits, resolver, start, voice
+from tfadmit_trainer.chief_watch import ChiefWatch
 from tfadmit_trainer.context import TaskContext
 from tfadmit_trainer.fault import SetupError
 from tfadmit_trainer.untyped import Unknown
@@ -42,7 +42,7 @@ def serve(context: TaskContext, *, deadline: float | None = None) -> int:
     server = _server(context)
     voice.say(f"{context.role} {context.index} serves, {server.target}")
     code = _until_end(
-        ChiefWatch(address(context)).start(),
+        chief_watch.of(context),
         asked=asked,
         deadline=start.seconds(os.environ) if deadline is None else deadline,
     )
@@ -104,8 +104,8 @@ def _say_end(code: int, *, context: TaskContext) -> None:
         exits.OK: f"{who} ends, because the chief has ended",
         exits.TERMINATED: f"{who} was asked to end (SIGTERM)",
         exits.PEERS_MISSING: (
-            f"{who} gave up: the chief ({address(context)}) did not start in time. Its log says "
-            "why; is its pod Running?"
+            f"{who} gave up: the chief ({chief_watch.address(context)}) did not start in time. Its "
+            "log says why; is its pod Running?"
         ),
     }[code]
     # TensorFlow's server is not made to be stopped: a regular end may wait for its threads.

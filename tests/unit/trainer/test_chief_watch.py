@@ -46,6 +46,24 @@ def test_a_connection_that_the_chief_closes_is_made_again():
     assert watch.ended.wait(5)
 
 
+def test_the_chief_of_the_attempt_before_is_not_taken_for_ones_own():
+    """It ends while the tasks of the next attempt begin, under the same name."""
+    with socket.create_server(("127.0.0.1", 0)) as before:
+        port = before.getsockname()[1]
+        watch = chief_watch.ChiefWatch(f"127.0.0.1:{port}", refused=0.5, predecessor=4).start()
+        link, _ = before.accept()
+        assert watch.seen.wait(5)
+    link.close()
+    assert not watch.ended.wait(4.5)
+    with socket.create_server(("127.0.0.1", port)) as own:
+        own.settimeout(10)
+        link, _ = own.accept()
+        assert watch.seen.wait(5)
+        assert not watch.ended.is_set()
+    link.close()
+    assert watch.ended.wait(5)
+
+
 def test_a_chief_that_never_came_has_not_ended():
     watch = chief_watch.ChiefWatch(f"127.0.0.1:{loopback.free_port()}", grace=0, refused=0).start()
     assert not watch.ended.wait(1.5)
