@@ -14,6 +14,7 @@ say otherwise. Errors are `fault.ClientError` with a sentence, `fault.ClusterErr
 answers.
 """
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -89,8 +90,7 @@ def job(
     Raises:
         ClientError: there is none.
     """
-    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
-    where = namespace or cluster.default_namespace
+    cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
     with jobs_option.answering():
         (found,) = jobs_find.one(cluster, namespace=where, name=name).jobs
     return watched.safe(found)
@@ -110,8 +110,7 @@ def logs(
     Raises:
         ClientError: there is no such job, or a log cannot be read.
     """
-    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
-    where = namespace or cluster.default_namespace
+    cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
     choice = choose.Choice(replicas=replicas)
     with jobs_option.answering():
         if follow:
@@ -132,8 +131,7 @@ def stop(
     context: str | None = None,
 ) -> str:
     """Stop a job; gives what has happened, as a sentence."""
-    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
-    where = namespace or cluster.default_namespace
+    cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
     with jobs_option.answering():
         return jobs_change.stop(cluster, jobs_change.Target(namespace=where, name=name))
 
@@ -146,8 +144,7 @@ def start(
     context: str | None = None,
 ) -> str:
     """Let a stopped job go on; gives what has happened, as a sentence."""
-    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
-    where = namespace or cluster.default_namespace
+    cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
     with jobs_option.answering():
         return jobs_change.start(cluster, jobs_change.Target(namespace=where, name=name))
 
@@ -161,8 +158,7 @@ def remove(
     context: str | None = None,
 ) -> str:
     """Delete a job with all that belongs to it; one that is not there is fine."""
-    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
-    where = namespace or cluster.default_namespace
+    cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
     target = jobs_change.Target(namespace=where, name=name)
     with jobs_option.answering():
         return jobs_remove.remove(cluster, target, wait=wait)
@@ -188,13 +184,18 @@ def pull(
     """
     from tfadmit_client import pulling  # noqa: PLC0415 - its extra is not everybody's
 
-    def connect() -> tuple[jobs_read.Cluster, str]:
-        cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
-        return cluster, namespace or cluster.default_namespace
-
+    connect = functools.partial(_connected, namespace, kubeconfig=kubeconfig, context=context)
     wish = pulling.Wish(job=name, folder=Path(folder or name), partial=partial, base=base)
     done = pulling.run(wish, connect=connect, environ=os.environ, say=_silently)
     return tuple(done.lines)
+
+
+def _connected(
+    namespace: str | None, *, kubeconfig: str | None, context: str | None
+) -> tuple[live_jobs.Jobs, str]:
+    """Give the cluster, and the namespace that is meant: the context's unless one is named."""
+    cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
+    return cluster, namespace or cluster.default_namespace
 
 
 def _silently(text: str) -> None:

@@ -6,7 +6,7 @@ want of a right is a line too, and no failure. Nothing is written: the probe pod
 
 from collections.abc import Iterator, Sequence
 
-from tfadmit_client import audit, check_hooks, check_sdk, check_storage, listing
+from tfadmit_client import audit, check_hooks, check_runtimes, check_sdk, check_storage, listing
 from tfadmit_client.check_line import Cluster, Line, State
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
@@ -33,8 +33,9 @@ def check(cluster: Cluster, *, namespace: str, settings: Settings, now: float) -
     yield from check_hooks.check(cluster, now=now)
     yield _probe(cluster, namespace)
     yield from _violations(cluster, settings)
-    yield from check_sdk.check(cluster)
-    yield from check_storage.check(cluster, namespace=namespace)
+    runtimes = check_runtimes.read(cluster)
+    yield from check_sdk.check(cluster, runtimes)
+    yield from check_storage.check(cluster, runtimes, namespace=namespace)
     yield from _optional(cluster)
 
 

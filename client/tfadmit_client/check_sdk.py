@@ -4,10 +4,11 @@ A part of `check`. The SDK reads one public ConfigMap, and it lists *all* runtim
 any framework that it cannot read makes it fail for everybody.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tfadmit_client import audit_report, listing
+from tfadmit_client import listing
 from tfadmit_client.check_line import Cluster, Line
+from tfadmit_client.check_runtimes import Runtime
 from tfadmit_trainer import contract
 from tfadmit_webhook import policy, raw
 from tfadmit_webhook.settings import Settings
@@ -20,10 +21,11 @@ _POLICY: raw.Path = ("spec", "mlPolicy")
 _SHOWN = 3
 
 
-def check(cluster: Cluster) -> Iterator[Line]:
-    """Look at the ConfigMap, at who may read it, and at the runtimes."""
+def check(cluster: Cluster, runtimes: Sequence[Runtime] | None) -> Iterator[Line]:
+    """Look at the ConfigMap, at who may read it, and at the runtimes, if they could be read."""
     yield _public(cluster)
-    yield from _runtimes(cluster)
+    if runtimes is not None:
+        yield from _runtimes(runtimes)
 
 
 def _public(cluster: Cluster) -> Line:
@@ -60,31 +62,20 @@ def _is_bound(cluster: Cluster) -> bool:
     return True
 
 
-def _runtimes(cluster: Cluster) -> Iterator[Line]:
+def _runtimes(runtimes: Sequence[Runtime]) -> Iterator[Line]:
     broken: list[str] = []
     unlabelled: list[str] = []
-    count = 0
-    for kind in audit_report.KINDS:
-        if not kind.name.endswith("Runtime"):
-            continue
-        try:
-            for item in listing.objects(cluster, kind, namespace=None):
-                count += 1
-                name = _label(kind, raw.mapping(item))
-                faults = list(_faults(raw.mapping(item)))
-                if not _framework(item):
-                    unlabelled.append(name)
-                elif faults:
-                    broken.append(f"{name}, {faults[0]}")
-        except listing.UnreachableError:
-            raise
-        except listing.ReadError:
-            return  # told by the judging of all objects
+    for item in runtimes:
+        faults = list(_faults(item.content))
+        if not item.framework:
+            unlabelled.append(item.label)
+        elif faults:
+            broken.append(f"{item.label}, {faults[0]}")
     if broken:
         text = f"the Kubeflow SDK fails to list runtimes wherever it sees {_few(broken)}"
         yield Line(state="fail", text=f"{text}; `tfadmit explain TFA013` has the background")
     else:
-        yield Line(state="ok", text=f"the Kubeflow SDK can read all runtimes: {count}")
+        yield Line(state="ok", text=f"the Kubeflow SDK can read all runtimes: {len(runtimes)}")
     if unlabelled:
         text = f"the Kubeflow SDK passes over {_few(unlabelled)}"
         yield Line(state="warn", text=f"{text}; the label {contract.FRAMEWORK_LABEL} is missing")
@@ -95,17 +86,6 @@ def _faults(content: raw.JsonObject) -> Iterator[str]:
         path = item.finding.path
         if item.rule.id in _RULES and (item.rule.id != "TFA004" or path == _POLICY):
             yield f"{raw.dotted(path)} {item.finding.what}"
-
-
-def _framework(item: object) -> str:
-    labels = raw.strings(raw.at(item, ("metadata", "labels")))
-    return labels.get(contract.FRAMEWORK_LABEL, "")
-
-
-def _label(kind: listing.Kind, content: raw.JsonObject) -> str:
-    metadata = raw.mapping(content.get("metadata"))
-    namespace, name = raw.text(metadata.get("namespace")), raw.text(metadata.get("name"))
-    return audit_report.label(kind.name, namespace, name)
 
 
 def _few(names: list[str]) -> str:

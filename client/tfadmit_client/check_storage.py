@@ -4,28 +4,24 @@ A part of `check`. The store itself is not asked: credentials stay in the cluste
 container of each job tries them before the program starts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tfadmit_client import audit_report, fault, listing
+from tfadmit_client import fault, listing
 from tfadmit_client.check_line import Cluster, Line
+from tfadmit_client.check_runtimes import Runtime
 from tfadmit_client.submit import site
 from tfadmit_trainer import contract
-from tfadmit_webhook import raw
 
 
-def check(cluster: Cluster, *, namespace: str) -> Iterator[Line]:
+def check(
+    cluster: Cluster, runtimes: Sequence[Runtime] | None, *, namespace: str
+) -> Iterator[Line]:
     """Look at what the runtimes say of results, and for their Secrets in the namespace."""
-    try:
-        runtimes = list(_runtimes(cluster))
-    except listing.UnreachableError:
-        raise
-    except listing.ReadError:
-        return  # told by the judging of all objects
-    told = False
-    for label, content in runtimes:
-        for line in _line(cluster, label, content, namespace=namespace):
-            told = True
-            yield line
+    if runtimes is None:
+        return
+    ours = [item for item in runtimes if item.framework == contract.FRAMEWORK]
+    told = [line for item in ours for line in _line(cluster, item, namespace=namespace)]
+    yield from told
     if not told:
         text = f"no runtime says where results go (annotation {contract.DEFAULT_OUTPUT_ANNOTATION})"
         yield Line(
@@ -34,24 +30,10 @@ def check(cluster: Cluster, *, namespace: str) -> Iterator[Line]:
         )
 
 
-def _runtimes(cluster: Cluster) -> Iterator[tuple[str, raw.JsonObject]]:
-    for kind in audit_report.KINDS:
-        if not kind.name.endswith("Runtime"):
-            continue
-        for item in listing.objects(cluster, kind, namespace=None):
-            content = raw.mapping(item)
-            metadata = raw.mapping(content.get("metadata"))
-            labels = raw.strings(metadata.get("labels"))
-            if labels.get(contract.FRAMEWORK_LABEL) == contract.FRAMEWORK:
-                where, name = raw.text(metadata.get("namespace")), raw.text(metadata.get("name"))
-                yield audit_report.label(kind.name, where, name), content
-
-
-def _line(
-    cluster: Cluster, label: str, content: raw.JsonObject, *, namespace: str
-) -> Iterator[Line]:
+def _line(cluster: Cluster, runtime: Runtime, *, namespace: str) -> Iterator[Line]:
+    label = runtime.label
     try:
-        said = site.read(content, label=label)
+        said = site.read(runtime.content, label=label)
     except fault.ClientError as error:
         yield Line(state="fail", text=f"`tfadmit run` refuses all jobs of {label}: {error}")
         return
