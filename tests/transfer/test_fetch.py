@@ -249,3 +249,10 @@ def test_results_can_be_saved_to_a_volume(pod, tmp_path):
     process.communicate(timeout=30)
     assert (volume / "mnist/output/model/saved_model.pb").read_bytes() == b"graph"
     assert json.loads((volume / "mnist/status.json").read_bytes())["complete"] is True
+
+
+def test_the_reason_stands_where_kubernetes_shows_it(pod, tmp_path):
+    log = tmp_path / "termination-log"
+    environ = {**reading(pod, "s3://nowhere-at-all/x").environ, "TFADMIT_TERMINATION_LOG": str(log)}
+    assert cli.main(["fetch"], environ=environ) == 2
+    assert log.read_text().startswith("fetch: s3://nowhere-at-all/x")

@@ -6,7 +6,6 @@ could not be reached for too long. `sync` ends with 0 after SIGTERM, whatever ca
 """
 
 import argparse
-import contextlib
 import datetime as dt
 import os
 import signal
@@ -16,13 +15,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tfadmit_trainer import termination
 from tfadmit_transfer import fault, fetch, local, logs, options, results, retry, stores, sync
 
 OK, REFUSED, PASSING = 0, 2, 75
 # `__main__` holds them back until somebody waits for them.
 _ENDING = (signal.SIGTERM, signal.SIGINT)
-# Kubernetes shows the end of this file as the reason why a container ended.
-_TERMINATION_LOG = Path("/dev/termination-log")
 
 
 def main(
@@ -47,7 +45,8 @@ def main(
     except fault.TransferError as error:
         passing = isinstance(error, fault.PassingError)
         _say(f"{program}: {error}")
-        _explain(f"{program}: {error}")
+        if trouble := termination.write(f"{program}: {error}", environ=environ):
+            _say(trouble)
         return PASSING if passing else REFUSED
     return OK
 
@@ -96,10 +95,3 @@ def _now() -> dt.datetime:
 
 def _say(line: str) -> None:
     print(f"{_now():%H:%M:%S} tfadmit: {line}", file=sys.stderr, flush=True)
-
-
-def _explain(line: str) -> None:
-    # The kubelet makes it; outside of a pod a stray file in /dev helps nobody.
-    if _TERMINATION_LOG.exists():
-        with contextlib.suppress(OSError):
-            _TERMINATION_LOG.write_text(line)
