@@ -118,7 +118,12 @@ def test_row_13_an_eviction_restarts_all_and_that_is_told(cluster, namespace, mn
     phases.end(cluster, pods[1], code=143, disrupted=True)
     again = reaches(cluster, namespace, "Restarting(1)")
     assert (again.attempt, again.state.word) == (1, "Restarting")
-    shown = [line for line in run("show", "mnist")[1].splitlines() if "Restarted:" in line]
+    # The event that says why is written after the restart itself.
+    shown = cluster.wait(
+        lambda: [line for line in run("show", "mnist")[1].splitlines() if "Restarted:" in line],
+        until=bool,
+        what="show tells why",
+    )
     assert f"{pods[1]['metadata']['name']} has condition DisruptionTarget" in shown[0]
     for pod in fresh_pods(cluster, namespace, count=2, old=pods):
         node.start(pod)
