@@ -53,8 +53,7 @@ class Program:
 
 
 def rendered(cluster: Cluster, overlay: str) -> list[support.Json]:
-    text = cluster.kubectl("kustomize", str(support.ROOT / "deploy/overlays" / overlay)).stdout
-    return [item for item in yaml.safe_load_all(text) if item]
+    return install.render(cluster, support.ROOT / "deploy/overlays" / overlay)
 
 
 @contextlib.contextmanager

@@ -7,10 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from cluster import phases, support
-from harness import tools
+from harness import install, tools
 from training import environment
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
@@ -31,7 +30,7 @@ def tensorflow():
 @pytest.fixture
 def runtime(cluster, namespace):
     """The name of a user's copy of the shipped runtime: chief, workers, ps and evaluator."""
-    (content,) = yaml.safe_load_all(cluster.kubectl("kustomize", str(EVALUATOR)).stdout)
+    (content,) = install.render(cluster, EVALUATOR)
     content["kind"] = "TrainingRuntime"
     content["metadata"]["namespace"] = namespace
     cluster.apply(content)

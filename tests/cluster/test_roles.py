@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from cluster import phases, support
+from harness import install
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
 
@@ -17,10 +18,10 @@ def runtime(cluster, file):
     """A runtime of deploy/runtimes, or of a variant as kustomize makes it."""
     variant, _, name = file.rpartition("/")
     if variant:
-        text = cluster.kubectl("kustomize", str(VARIANTS / variant)).stdout
+        shipped = install.render(cluster, VARIANTS / variant)
     else:
-        text = (support.ROOT / f"deploy/runtimes/{name}.yaml").read_text()
-    (found,) = [item for item in yaml.safe_load_all(text) if item["metadata"]["name"] == name]
+        shipped = support.load(f"deploy/runtimes/{name}.yaml")
+    (found,) = [item for item in shipped if item["metadata"]["name"] == name]
     return found
 
 

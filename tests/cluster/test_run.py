@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from cluster import phases, support
+from harness import install
 from tfadmit_client import api, cli, fault
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
@@ -117,12 +118,7 @@ def test_rows_1_2_4_5_a_folder_becomes_pods_that_know_each_other_and_have_the_co
 
 
 def test_row_3_roles_run_the_same_program_with_code_and_environment(cluster, namespace, code, run):
-    shipped = cluster.kubectl("kustomize", str(support.ROOT / "deploy/variants/evaluator")).stdout
-    (content,) = [
-        item
-        for item in yaml.safe_load_all(shipped)
-        if item["metadata"]["name"] == "tensorflow-ps-evaluator"
-    ]
+    (content,) = install.render(cluster, support.ROOT / "deploy/variants/evaluator")
     content["kind"] = "TrainingRuntime"
     content["metadata"]["namespace"] = namespace
     cluster.apply(content)

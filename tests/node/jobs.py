@@ -15,7 +15,7 @@ from node import support
 NAME = "mnist"
 RUNTIME = "mine"
 _SECRET = "store"
-# What the shipped runtime says of failures, with quicker ends.
+# A test does not wait for two minutes until a pod that ignores SIGTERM is gone.
 _GRACE_SECONDS = 20
 
 
@@ -116,8 +116,7 @@ class User:
 
     def restarts(self) -> tuple[int, int]:
         """How often all tasks were started again, and how often of these it was counted."""
-        status = self._cluster.get("JobSet", NAME, self._namespace).get("status", {})
-        return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
+        return support.restarts(self._cluster, self._namespace, NAME)
 
     def saved(self) -> Mapping[str, bytes]:
         """What lies in the store for the job, by name."""

@@ -133,3 +133,37 @@ def all_logs(cluster: Cluster, namespace: str) -> str:
         said.append(f"--- {name}: {status.get('phase')} {status.get('containerStatuses')}")
         said.append(printed.stdout + printed.stderr)
     return "\n".join(said)
+
+
+def restarts(cluster: Cluster, namespace: str, name: str) -> tuple[int, int]:
+    """How often all tasks were started again, and how often of these it was counted."""
+    status = cluster.get("JobSet", name, namespace).get("status", {})
+    return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
+
+
+def jobset(
+    namespace: str,
+    name: str,
+    container: Json,
+    *,
+    replicas: int = 1,
+    completions: int = 2,
+    publish: bool = True,
+) -> Json:
+    """Tasks without webhook and Trainer: one container in the job `node`."""
+    job = {
+        "completionMode": "Indexed",
+        "completions": completions,
+        "parallelism": completions,
+        "backoffLimit": 0,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "network": {"publishNotReadyAddresses": publish},
+            "replicatedJobs": [{"name": "node", "replicas": replicas, "template": {"spec": job}}],
+        },
+    }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
-from harness import tools
+from harness import install, tools
 from harness.cluster import Cluster
 from node import support, trainings
 from node.trainings import Training
@@ -25,8 +24,7 @@ _ENV = {
 @pytest.fixture
 def runtime(cluster: Cluster, training: Training) -> support.Json:
     """The shipped runtime with an evaluator."""
-    shipped = yaml.safe_load_all(cluster.kubectl("kustomize", str(_VARIANT)).stdout)
-    (found,) = [item for item in shipped if item["metadata"]["name"] == "tensorflow-ps-evaluator"]
+    (found,) = install.render(cluster, _VARIANT)
     return training.on_storage(found)
 
 

@@ -31,22 +31,7 @@ def jobset(namespace: str, *, publish: bool) -> support.Json:
         "command": ["python", "-c", _RESOLVE, *names],
         "readinessProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1},
     }
-    job = {
-        "completionMode": "Indexed",
-        "completions": 2,
-        "parallelism": 2,
-        "backoffLimit": 0,
-        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
-    }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": "look", "namespace": namespace},
-        "spec": {
-            "network": {"publishNotReadyAddresses": publish},
-            "replicatedJobs": [{"name": "node", "template": {"spec": job}}],
-        },
-    }
+    return support.jobset(namespace, "look", container, publish=publish)
 
 
 @pytest.mark.parametrize(("publish", "word"), [(True, "found"), (False, "missing")])

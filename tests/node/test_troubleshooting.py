@@ -38,22 +38,7 @@ def jobset(namespace: str, image: str, *, replicas: int, completions: int) -> su
         "image": image,
         "command": ["tfadmit-run", "--", "python", "-c", _PRINT],
     }
-    job = {
-        "completionMode": "Indexed",
-        "completions": completions,
-        "parallelism": completions,
-        "backoffLimit": 0,
-        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
-    }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": "count", "namespace": namespace},
-        "spec": {
-            "network": {"publishNotReadyAddresses": True},
-            "replicatedJobs": [{"name": "node", "replicas": replicas, "template": {"spec": job}}],
-        },
-    }
+    return support.jobset(namespace, "count", container, replicas=replicas, completions=completions)
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,7 @@ class Training:
 
     def restarts(self) -> tuple[int, int]:
         """How often all workers were started again, and how often of these it was counted."""
-        status = self._cluster.get("JobSet", NAME, self._namespace).get("status", {})
-        return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
+        return support.restarts(self._cluster, self._namespace, NAME)
 
     def reasons(self) -> dict[int, str]:
         """What the workers that failed left as their reason, after their exit code."""
