@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from tfadmit_client import fault
-from tfadmit_client.local import processes, tasks
+from tfadmit_client.local import asked, processes, tasks
 from tfadmit_client.submit.objects import Code
 from tfadmit_client.submit.wish import Wish
 from tfadmit_trainer import workspace
 
 FOLDER: Final = ".tfadmit"
-_INTERRUPTED: Final = 130
+# As a shell counts what a signal has ended.
+_BY_SIGNAL: Final = 128
 
 
 def run(
@@ -45,11 +46,11 @@ def run(
     command = [sys.executable, str(folder / workspace.LAUNCHER), "--", *wish.command]
     show = processes.to_terminal(max(len(task.name) for task in found))
     _say(f"{name}: {count} {'tasks' if count > 1 else 'task'} on this machine, in {folder}")
-    try:
-        ended = processes.run(found, command, cwd=here, show=show)
-    except KeyboardInterrupt:
+    with asked.noted() as signals:
+        ended = processes.run(found, command, cwd=here, show=show, asked=signals)
+    if signals.number:
         _say(f"{name}: interrupted, all tasks have ended")
-        return _INTERRUPTED
+        return _BY_SIGNAL + signals.number
     if processes.succeeded(ended):
         _say(f"{name}: succeeded; results are in {_results(found)}")
         return 0

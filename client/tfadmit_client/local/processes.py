@@ -1,7 +1,7 @@
 """The processes of a local training: started, printed with their name in front, ended together.
 
 When the chief has succeeded, or without one all workers have, the training has; the first task that
-fails ends all others. So does Ctrl-C.
+fails ends all others. So does a signal, as Ctrl-C.
 """
 
 import os
@@ -15,11 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from tfadmit_client.local.asked import Asked
 from tfadmit_client.local.tasks import Task
 
 # The others are usually done at the same moment.
 _PATIENCE_SECONDS: Final = 5.0
-# As long as a program may take for a last checkpoint; a second Ctrl-C does not wait.
+# As long as a program may take for a last checkpoint; a second signal does not wait.
 _GRACE_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.05
 _ENDLESS: Final = ("ps", "evaluator")
@@ -78,22 +79,29 @@ class Process:
                 show(self.task, line.decode("utf-8", errors="replace").rstrip("\n"), is_error)
 
 
-def run(tasks: Iterable[Task], command: Sequence[str], *, cwd: Path, show: Print) -> list[Process]:
+def run(
+    tasks: Iterable[Task], command: Sequence[str], *, cwd: Path, show: Print, asked: Asked
+) -> list[Process]:
     """Run all tasks to the end of the training; gives them ended, the first that failed in front.
 
+    Where `asked` has noted a signal, they have been ended for that.
+
     Raises:
-        KeyboardInterrupt: Ctrl-C; all tasks have been ended.
+        OSError: a task cannot be started; all others have been ended.
     """
     started: list[Process] = []
+    failed: list[Process] = []
     try:
         for task in tasks:
-            started.append(Process(task, command, cwd=cwd, show=show))  # noqa: PERF401 - one may fail
-        while not (failed := _failed(started)) and not _succeeded(started):
+            if asked.times:
+                break
+            started.append(Process(task, command, cwd=cwd, show=show))
+        while not asked.times and not (failed := _failed(started)) and not _succeeded(started):
             time.sleep(_POLL_SECONDS)
         if not failed:
-            _wait(started, seconds=_PATIENCE_SECONDS)
+            _wait(started, seconds=_PATIENCE_SECONDS, asked=asked)
     finally:
-        _end(started)
+        _end(started, asked=asked)
     return [*failed, *(item for item in started if item not in failed)]
 
 
@@ -115,24 +123,26 @@ def _failed(started: Sequence[Process]) -> list[Process]:
     return [item for item in started if item.code not in (None, 0)]
 
 
-def _wait(started: Sequence[Process], *, seconds: float) -> None:
+def _wait(started: Sequence[Process], *, seconds: float, asked: Asked) -> None:
     deadline = time.monotonic() + seconds
     waited_for = [item for item in started if item.task.role not in _ENDLESS]
     while any(item.code is None for item in waited_for) and time.monotonic() < deadline:
+        if asked.times:
+            return
         time.sleep(_POLL_SECONDS)
 
 
-def _end(started: Sequence[Process]) -> None:
-    """Ask all to end, then make them."""
-    try:
-        for item in started:
-            item.end(signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while any(item.code is None for item in started) and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
-    finally:
-        for item in started:
-            item.close()
+def _end(started: Sequence[Process], *, asked: Asked) -> None:
+    """Ask all to end, then make them; what is asked for once more does not wait."""
+    for item in started:
+        item.end(signal.SIGTERM)
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while any(item.code is None for item in started) and time.monotonic() < deadline:
+        if asked.times > 1:
+            break
+        time.sleep(_POLL_SECONDS)
+    for item in started:
+        item.close()
 
 
 def to_terminal(width: int) -> Print:

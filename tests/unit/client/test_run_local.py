@@ -143,7 +143,11 @@ time.sleep(600)
 """
 
 
-def test_ctrl_c_ends_all_tasks_and_what_they_have_started(folder):
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_all_tasks_and_what_they_have_started(folder, number, code):
+    """Ctrl-C, a kill, a terminal that is closed: nothing of a training stays behind."""
     (folder / "train.py").write_text(STAYS)
     process = subprocess.Popen(
         [sys.executable, "-m", "tfadmit_client", "run", "--local", "--name", "mine", "--workers",
@@ -157,12 +161,12 @@ def test_ctrl_c_ends_all_tasks_and_what_they_have_started(folder):
         while not all(file.exists() and " " in file.read_text() for file in files):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=60)
     finally:
         process.kill()
         process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "mine: interrupted, all tasks have ended" in err
     pids = [int(pid) for file in files for pid in file.read_text().split()]
     assert len(pids) == 4
