@@ -71,11 +71,13 @@ def _lines(folder: Path) -> Iterator[str]:
     for name in FILES:
         path = folder / name
         try:
-            yield from path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+            yield from path.read_text(encoding="utf-8-sig", errors="surrogateescape").splitlines()
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise fault.ClientError(f"{path}: cannot be read: {error.strerror}") from error
+            raise fault.ClientError(
+                f"{path}: cannot be read: {error.strerror}; make it readable"
+            ) from error
 
 
 def _spec(lines: list[str], folder: Path) -> pathspec.GitIgnoreSpec:

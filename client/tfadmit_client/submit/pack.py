@@ -35,6 +35,8 @@ class Entry:
     target: str | None = None
     """Where a link leads."""
 
+    is_folder: bool = False
+
     @property
     def is_executable(self) -> bool:
         """Whether it may be executed."""
@@ -74,8 +76,12 @@ def pack(folder: str) -> Packed:
         ClientError: it cannot be packed, and what mends it.
     """
     top = Path(os.path.realpath(folder))
-    if not top.is_dir():
-        what = "is no folder" if top.exists() else "there is no such folder"
+    try:
+        is_folder, is_there = top.is_dir(), top.exists()
+    except OSError as error:
+        raise fault.ClientError(_unreadable(error, "", shown=folder)) from error
+    if not is_folder:
+        what = "is no folder" if is_there else "there is no such folder"
         raise fault.ClientError(f"--code {folder}: {what}; name the folder that has your program")
     found = _Found()
     rules, base = ignore.of(top)
@@ -113,11 +119,14 @@ def _walk(
     top: Path, folder: str, base: str, rules: ignore.Rules, found: _Found, *, shown: str
 ) -> None:
     """Collect what is in a folder; `folder` ends in a slash, `base` leads to it for the rules."""
-    rules = rules.within(top / folder, base=base)
     try:
         items = sorted(os.scandir(top / folder), key=lambda item: os.fsencode(item.name))
+        rules = rules.within(top / folder, base=base)
     except OSError as error:
-        found.mistakes.append(f"--code {shown}: {folder} cannot be read: {error.strerror}")
+        found.mistakes.append(_unreadable(error, folder, shown=shown))
+        return
+    except fault.ClientError as error:
+        found.mistakes.append(str(error))
         return
     for item in items:
         path = f"{folder}{item.name}"
@@ -125,19 +134,37 @@ def _walk(
         if rules.excludes(f"{base}{item.name}", is_folder=is_folder):
             found.left_out.add(path)
             continue
-        status = item.stat(follow_symlinks=False)
-        mode = status.st_mode & _PERMISSIONS
+        try:
+            _take(item, top, path, found, shown=shown)
+        except OSError as error:
+            found.mistakes.append(_unreadable(error, path, shown=shown))
+            continue
         if is_folder:
-            found.entries.append(Entry(path=path, mode=mode))
             _walk(top, f"{path}/", f"{base}{item.name}/", rules, found, shown=shown)
-        elif item.is_symlink():
-            _link(top, path, found, shown=shown)
-        elif stat.S_ISREG(status.st_mode):
-            found.entries.append(Entry(path=path, mode=mode, size=status.st_size))
-            found.size += status.st_size
-        else:
-            found.skipped.append(path)
         _check_room(found, shown=shown)
+
+
+def _take(item: os.DirEntry[str], top: Path, path: str, found: _Found, *, shown: str) -> None:
+    status = item.stat(follow_symlinks=False)
+    mode = status.st_mode & _PERMISSIONS
+    if stat.S_ISDIR(status.st_mode):
+        found.entries.append(Entry(path=path, mode=mode, is_folder=True))
+    elif stat.S_ISLNK(status.st_mode):
+        _link(top, path, found, shown=shown)
+    elif stat.S_ISREG(status.st_mode):
+        found.entries.append(Entry(path=path, mode=mode, size=status.st_size))
+        found.size += status.st_size
+    else:
+        found.skipped.append(path)
+
+
+def _unreadable(error: OSError, path: str, *, shown: str) -> str:
+    if not path:
+        return f"--code {shown}: it cannot be read: {error.strerror}; make it readable (chmod u+rx)"
+    return (
+        f"--code {shown}: {path} cannot be read: {error.strerror}; leave it out by a line in "
+        ".tfadmitignore, or make it readable"
+    )
 
 
 def _check_room(found: _Found, *, shown: str) -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,54 @@ def test_a_link_that_leads_out_is_refused(tmp_path, target):
     (top / "link").symlink_to(target)
     with pytest.raises(fault.ClientError, match="the link link leads out of the folder"):
         pack.pack(str(top))
+
+
+@pytest.fixture
+def somebody():
+    """A folder of a user whom modes bind, which they do not bind root; give it while we are him."""
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        top.chmod(0o755)
+        before = os.geteuid()
+        if before == 0:
+            os.chown(top, 65534, -1)
+            os.seteuid(65534)
+        try:
+            yield top
+        finally:
+            os.seteuid(before)
+            for path in (top, *top.rglob("*")):
+                path.chmod(0o700)
+
+
+def test_all_that_cannot_be_read_is_named_at_once(somebody):
+    write(somebody, {"train.py": b"x", "closed/a": b"a", "listed/b": b"b"})
+    (somebody / "closed").chmod(0)
+    (somebody / "listed").chmod(0o400)  # its names can be read, and nothing more
+    with pytest.raises(fault.ClientError) as caught:
+        pack.pack(str(somebody))
+    assert str(caught.value).splitlines() == [
+        f"--code {somebody}: closed/ cannot be read: Permission denied; leave it out by a line in .tfadmitignore, or make it readable",  # noqa: E501
+        f"{somebody}/listed/.gitignore: cannot be read: Permission denied; make it readable",
+    ]
+
+
+def test_a_folder_that_cannot_be_reached_is_a_sentence(somebody):
+    write(somebody, {"above/folder/train.py": b"x"})
+    (somebody / "above").chmod(0)
+    folder = somebody / "above/folder"
+    with pytest.raises(fault.ClientError) as caught:
+        pack.pack(str(folder))
+    assert str(caught.value) == (
+        f"--code {folder}: it cannot be read: Permission denied; make it readable (chmod u+rx)"
+    )
+
+
+def test_an_ignore_file_of_windows_holds_from_its_first_line(tmp_path):
+    """Editors there begin a file with a mark of its encoding, which git passes over."""
+    write(tmp_path, {"train.py": b"x", "secret.key": b"k"})
+    (tmp_path / ".gitignore").write_bytes(b"\xef\xbb\xbfsecret.key\r\n")
+    assert sorted(pack.pack(str(tmp_path)).entries) == [".gitignore", "train.py"]
 
 
 def test_what_is_no_file_is_left_out_and_told(tmp_path):
