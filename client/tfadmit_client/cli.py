@@ -8,6 +8,7 @@ not answer; 130 Ctrl-C; 141 who reads the output has gone (as the shell reports 
 programs).
 """
 
+import errno
 import importlib
 import io
 import os
@@ -16,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 OK, REFUSED, INTERRUPTED, BROKEN_PIPE = 0, 2, 130, 141
+# A full disk or quota, a terminal that is gone.
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +156,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except OSError as error:
         _close_stdout()
-        return _fail(f"tfadmit: error: cannot write: {error.strerror or error}")
+        return _fail(f"tfadmit: error: {_trouble(error)}")
     return code
+
+
+def _trouble(error: OSError) -> str:
+    """Say what the system refused, where no command has said it better."""
+    said = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {said}"
+    if isinstance(error, FileNotFoundError):  # of all calls only that for the folder names none
+        return "the current folder is there no more: change to one that is (cd)"
+    return f"cannot write: {said}" if error.errno in _OF_WRITING else said
 
 
 def _open_streams() -> None:
@@ -164,6 +177,8 @@ def _open_streams() -> None:
     """
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stderr is None:  # `print` would take standard output in its place
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
     for stream in (sys.stdout, sys.stderr):

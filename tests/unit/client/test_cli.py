@@ -1,5 +1,6 @@
 """The command `tfadmit` itself: dispatch, exit codes, and what a user's mistake looks like."""
 
+import errno
 import importlib
 import os
 import subprocess
@@ -175,6 +176,46 @@ def test_a_full_disk_is_a_sentence_and_not_a_traceback():
         )
     assert result.returncode == 2
     assert result.stderr == "tfadmit: error: cannot write: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "cannot write: No space left on device"),
+        (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
+        (PermissionError(errno.EACCES, "Permission denied", "/a"), "/a: Permission denied"),
+    ],
+    ids=["output", "no writing at all", "a file"],
+)
+def test_only_what_has_to_do_with_writing_is_told_so(monkeypatch, capsys, error, sentence):
+    monkeypatch.setattr(cli, "_close_stdout", lambda: None)  # it is pytest's
+    with_command(monkeypatch, raising(error))
+    assert cli.main(["preview"]) == 2
+    assert capsys.readouterr().err == f"tfadmit: error: {sentence}\n"
+
+
+def test_a_folder_that_was_removed_under_a_shell_is_told(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    code = (
+        "import os, sys; os.rmdir(os.getcwd());"
+        "from tfadmit_client import cli; sys.exit(cli.main(['run', '--local', '--', 'true']))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    sentence = "tfadmit: error: the current folder is there no more: change to one that is (cd)\n"
+    assert (result.returncode, result.stderr) == (2, sentence)
+
+
+def test_errors_never_go_to_standard_output():
+    """`run -o yaml 2>&- | kubectl apply -f -`: what is closed has no substitute."""
+    result = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m tfadmit_client nosuch 2>&-', sys.executable],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (2, b"")
 
 
 def test_a_closed_output_is_no_fault():
