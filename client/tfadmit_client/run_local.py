@@ -31,9 +31,11 @@ def run(
     here = Path.cwd()
     folder = here / FOLDER / name
     count = sum(tasks.sizes(wish).values())
-    found = tasks.make(
-        wish, code, folder=folder, name=name, ports=list(_ports(count)), environ=environ
-    )
+    try:
+        ports = list(_ports(count))
+    except OSError as error:
+        raise _too_many(count, error) from error
+    found = tasks.make(wish, code, folder=folder, name=name, ports=ports, environ=environ)
     try:
         _lay_out(wish, code, folder, found)
     except FileExistsError as error:
@@ -42,12 +44,18 @@ def run(
             "the folder"
         ) from error
     except OSError as error:
-        raise fault.ClientError(f"{error.filename}: {error.strerror}") from error
+        raise fault.ClientError(
+            f"{error.filename or folder}: {error.strerror}; --local keeps all that it makes in "
+            f"{FOLDER} of the current folder: change to one where you may write"
+        ) from error
     command = [sys.executable, str(folder / workspace.LAUNCHER), "--", *wish.command]
     show = processes.to_terminal(max(len(task.name) for task in found))
     _say(f"{name}: {count} {'tasks' if count > 1 else 'task'} on this machine, in {folder}")
-    with asked.noted() as signals:
-        ended = processes.run(found, command, cwd=here, show=show, asked=signals)
+    try:
+        with asked.noted() as signals:
+            ended = processes.run(found, command, cwd=here, show=show, asked=signals)
+    except OSError as error:
+        raise _too_many(count, error) from error
     if signals.number:
         _say(f"{name}: interrupted, all tasks have ended")
         return _BY_SIGNAL + signals.number
@@ -57,6 +65,13 @@ def run(
     first = ended[0]
     _say(f"{name}: failed: {first.task.name} exit {first.code}: {_reason(first.task)}")
     return 1
+
+
+def _too_many(count: int, error: OSError) -> fault.ClientError:
+    return fault.ClientError(
+        f"{count} tasks cannot be started on this machine: {error.strerror or error}; ask for "
+        "fewer, as with --workers 2, or raise the limits of your shell (ulimit -n, ulimit -u)"
+    )
 
 
 def _lay_out(wish: Wish, code: Code, folder: Path, found: list[tasks.Task]) -> None:

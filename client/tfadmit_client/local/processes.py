@@ -49,8 +49,13 @@ class Process:
             for pipe, is_error in pipes
             if pipe is not None
         ]
-        for reader in self._readers:
-            reader.start()
+        try:
+            for reader in self._readers:
+                reader.start()
+        except RuntimeError as error:  # of a limit, as Python has it
+            self.end(signal.SIGKILL)
+            self._process.wait()
+            raise OSError(str(error)) from error
 
     @property
     def code(self) -> int | None:
@@ -146,12 +151,34 @@ def _end(started: Sequence[Process], *, asked: Asked) -> None:
 
 
 def to_terminal(width: int) -> Print:
-    """Give what prints a line with its task in front, standard error to standard error."""
+    """Give what prints a line with its task in front, standard error to standard error.
+
+    Where it cannot be printed that is told once, and the training goes on: its logs are in files.
+    """
     lock = threading.Lock()
+    broken: set[bool] = set()
 
     def show(task: Task, line: str, is_error: bool) -> None:  # noqa: FBT001 - see `Print`
-        with lock, suppress(BrokenPipeError):
-            stream = sys.stderr if is_error else sys.stdout
-            print(f"{task.name:{width}} | {line}", file=stream, flush=True)
+        stream = sys.stderr if is_error else sys.stdout
+        with lock:
+            if is_error in broken:
+                return
+            try:
+                print(f"{task.name:{width}} | {line}", file=stream, flush=True)
+            except OSError as error:
+                broken.add(is_error)
+                _tell_broken(error, task)
 
     return show
+
+
+def _tell_broken(error: OSError, task: Task) -> None:
+    if isinstance(error, BrokenPipeError):  # who reads has seen enough, as `head`
+        return
+    with suppress(OSError):
+        print(
+            f"the output cannot be printed ({error.strerror}); the tasks go on, and their logs are "
+            f"in {task.workspace.parent}/*/output/logs",
+            file=sys.stderr,
+            flush=True,
+        )

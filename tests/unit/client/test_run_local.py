@@ -204,6 +204,53 @@ def test_a_name_that_was_used_is_refused(local, folder):
     assert "is there from an earlier run; choose another name" in err
 
 
+def test_a_folder_that_cannot_be_made_is_told_with_what_it_is_for(local, folder):
+    (folder / ".tfadmit").write_text("")
+    code, _, err = local("--name", "mine", program="pass")
+    assert code == 2
+    assert err == (
+        f"tfadmit run: error: {folder}/.tfadmit/mine: Not a directory; --local keeps all that it "
+        "makes in .tfadmit of the current folder: change to one where you may write\n"
+    )
+
+
+@pytest.mark.parametrize("files", [32, 60], ids=["ports", "processes"])
+def test_more_tasks_than_the_machine_lets_start_are_a_sentence(folder, files):
+    (folder / "train.py").write_text("import time; time.sleep(600)\n")
+    command = (
+        'ulimit -n "$1" && exec "$0" -m tfadmit_client run --local --workers 40 -- "$0" train.py'
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable, str(files)],
+        env={**os.environ, "PYTHONPATH": PATHS}, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "tfadmit run: error: 40 tasks cannot be started on this machine: Too many open files; ask "
+        "for fewer, as with --workers 2, or raise the limits of your shell (ulimit -n, ulimit -u)"
+    )
+
+
+def test_a_training_goes_on_where_its_output_cannot_be_printed(folder):
+    (folder / "train.py").write_text("print('a', flush=True); print('b'); open('done', 'w')\n")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tfadmit_client", "run", "--local", "--name", "mine", "--",
+             sys.executable, "train.py"],
+            env={**os.environ, "PYTHONPATH": PATHS}, stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+    place = folder / ".tfadmit/mine"
+    told = [line for line in done.stderr.splitlines() if "cannot be printed" in line]
+    assert told == [
+        f"the output cannot be printed (No space left on device); the tasks go on, and their logs are in {place}/*/output/logs"  # noqa: E501
+    ]
+    assert "Traceback" not in done.stderr
+    assert (place / "worker-0/code/done").exists()
+    assert "a\nb\n" in (place / "worker-0/output/logs/worker-0.log").read_text()
+
+
 def test_a_program_of_the_machine_needs_no_code(local, folder):
     code, out, _ = local("--code", "none", "--", "pwd")
     assert (code, out) == (0, [f"worker-0 | {folder}"])
