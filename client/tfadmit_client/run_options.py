@@ -129,13 +129,17 @@ def _flags(arguments: argparse.Namespace, command: tuple[str, ...]) -> options.O
 
 
 def _file(name: str) -> options.Options:
-    return options.from_mapping(_mapping(name, option="-f"), source=name)
+    """Read a file of options: as a command line they are text, so `1e-5` stays `1e-5`."""
+    found = _mapping(name, option="-f", numbers=False)
+    if "patch" in found:  # of Kubernetes, where a number is one
+        found["patch"] = _mapping(name, option="-f")["patch"]
+    return options.from_mapping(found, source=f"-f {name}")
 
 
-def _mapping(name: str, *, option: str) -> dict[str, Any]:
+def _mapping(name: str, *, option: str, numbers: bool = True) -> dict[str, Any]:
     try:
         text = Path(name).read_text(encoding="utf-8-sig")
-        found = [document.content for document in yamltext.documents(text)]
+        found = [document.content for document in yamltext.documents(text, numbers=numbers)]
     except OSError as error:
         raise fault.ClientError(f"{option} {name}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

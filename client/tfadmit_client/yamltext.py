@@ -43,6 +43,24 @@ for _name, _pattern in (("bool", _BOOL), ("int", _INT), ("float", _FLOAT), ("nul
 _Loader.add_implicit_resolver(_TAG + "merge", re.compile(r"<<$"), ["<"])
 
 
+class _Words(_Loader):
+    """The same, but numbers and keys stay as they are written: `1e-5`, `007`, the key `N`."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - its caller's
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        for key, _ in node.value:
+            if key.tag == _TAG + "bool":
+                key.tag = _TAG + "str"
+        return node
+
+
+_Words.yaml_implicit_resolvers = {
+    first: kept
+    for first, found in _Loader.yaml_implicit_resolvers.items()
+    if (kept := [item for item in found if item[0] not in (_TAG + "int", _TAG + "float")])
+}
+
+
 def is_text(word: str) -> bool:
     """Whether kubectl reads a word without quotes as a string."""
     ours = any(pattern.fullmatch(word) for pattern in (_BOOL, _INT, _FLOAT, _NULL))
@@ -74,14 +92,16 @@ class Place:
     prefix: raw.Path = ()
 
 
-def documents(text: str) -> Iterator[Document]:
+def documents(text: str, *, numbers: bool = True) -> Iterator[Document]:
     """Read every document that is not empty; `items` of Kubernetes lists count as documents.
+
+    Without `numbers` those, and all keys, are text as it is written.
 
     Raises:
         TextError: the text is no YAML.
     """
     try:
-        for ordinal, node in enumerate(_nodes(text)):
+        for ordinal, node in enumerate(_nodes(text, _Loader if numbers else _Words)):
             if _size(node, known={}) > _MAX_VALUES:
                 reason = f"aliases that stand for more than {_MAX_VALUES:,} values: write them out"
                 raise TextError(reason, line=node.start_mark.line + 1)
@@ -144,8 +164,8 @@ def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | No
     return None
 
 
-def _nodes(text: str) -> Iterator[yaml.Node]:
-    loader = _Loader(text)
+def _nodes(text: str, kind: type[_Loader] = _Loader) -> Iterator[yaml.Node]:
+    loader = kind(text)
     try:
         while loader.check_node():
             if node := loader.get_node():

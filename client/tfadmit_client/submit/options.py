@@ -120,7 +120,7 @@ def _entry(key: str, value: object) -> dict[str, Any]:
 
 def _list(key: str, value: object) -> tuple[str, ...]:
     if isinstance(value, dict) and key != _COMMAND:
-        value = [f"{name}={_scalar(key, item)}" for name, item in value.items()]
+        value = [f"{name}={_scalar(f'{key}: {name}', item)}" for name, item in value.items()]
     if isinstance(value, str) and key != _COMMAND:
         value = [value]
     if not isinstance(value, list):
@@ -130,9 +130,13 @@ def _list(key: str, value: object) -> tuple[str, ...]:
 
 
 def _scalar(key: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        shown = str(value).lower() if isinstance(value, bool) else type(value).__name__
-        raise fault.ClientError(f'`{key}` has {shown}: write text, in quotes, as in `{key}: "…"`')
+    if isinstance(value, bool):
+        raise fault.ClientError(
+            f'`{key}` is a yes or no to YAML, and not text: put it in quotes, as in `"true"`'
+        )
+    if not isinstance(value, (str, int, float)):
+        shown = {"dict": "a mapping", "list": "a list"}.get(type(value).__name__, "nothing")
+        raise fault.ClientError(f'`{key}` has {shown}: write text, as in "…"')
     return str(value)
 
 

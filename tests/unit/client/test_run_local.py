@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tfadmit_client import cli
+from tfadmit_client import cli, run_options
 
 ROOT = Path(__file__).parents[3]
 COMPONENTS = ("webhook", "trainer", "certs", "client", "transfer")
@@ -194,6 +194,30 @@ def test_a_file_of_options_for_the_cluster_serves_here_too(local, folder):
     code, out, err = local("-f", "run.yaml", program=TELL)
     assert code == 0, err
     assert sorted(told(out)) == ["worker-0", "worker-1"]
+
+
+def test_what_a_file_says_arrives_as_it_is_written(local, folder):
+    """YAML knows numbers, and knows a bit and a rate by other names than a program does."""
+    (folder / "train.py").write_text(
+        "import os, sys; print(sys.argv[1:], os.environ['ZIP'], os.environ['V'], os.environ['N'])\n"
+    )
+    (folder / "run.yaml").write_text(
+        f"command: [{sys.executable}, train.py, 1e-5, 0x10, 1_000, -0.50, 12:30]\n"
+        "env: {ZIP: 00123, V: 1.10, N: 3}\n"
+        "chief: true\n"
+        "patch: {nodeSelector: {a: b}, tolerations: [{tolerationSeconds: 300}]}\n"
+    )
+    code, out, err = local("-f", "run.yaml")
+    assert code == 0, err
+    assert "chief-0  | ['1e-5', '0x10', '1_000', '-0.50', '12:30'] 00123 1.10 3" in out
+
+
+def test_a_patch_in_a_file_keeps_its_numbers(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("workers: 2\npatch: {tolerations: [{tolerationSeconds: 300}]}\n")
+    words = run_options.parse(["-f", str(file), "--", "true"], prog="tfadmit run")
+    assert words.said.workers == "2"
+    assert words.said.patch == {"tolerations": [{"tolerationSeconds": 300}]}
 
 
 def test_a_name_that_was_used_is_refused(local, folder):

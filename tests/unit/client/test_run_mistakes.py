@@ -98,6 +98,8 @@ MISTAKES = {
     "file that is no YAML": (["-f", "broken.yaml", *PROGRAM], "-f broken.yaml:2: "),
     "file with a number for a text": (["-f", "memory.yaml", *PROGRAM], "16 bytes"),
     "command as a text in a file": (["-f", "command.yaml"], "`command: [python, train.py]`"),
+    "yes for a text in a file": (["-f", "yes.yaml", *PROGRAM], "`env: Y` is a yes or no to YAML"),
+    "a mapping for a text in a file": (["-f", "map.yaml", *PROGRAM], "`name` has a mapping: write"),
     "patch of an unknown field": (
         ["--patch", "patch.yaml", *PROGRAM],
         "no 'hostNetwork' of a pod's spec",
@@ -126,6 +128,7 @@ MISTAKES = {
     "no kubeconfig": ([*PROGRAM], "there is no such kubeconfig: name one with --kubeconfig FILE"),
 }
 FILES = {
+    "yes.yaml": "env: {Y: yes}\n", "map.yaml": "name: {a: b}\n",
     "train.py": "", "sub/main.py": "", "ignored/x.py": "", "plain.sh": "#!/bin/sh\n",
     ".gitignore": "ignored\nempty\nlinked\n*.yaml\n", "empty/.gitignore": "*\n",
     "unknown.yaml": "worker: 4\n", "list.yaml": "- workers\n", "broken.yaml": "a: [\n",
