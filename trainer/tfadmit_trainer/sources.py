@@ -64,7 +64,7 @@ def _from_tfadmit(host: Host, text: str | None) -> Found:
             f"{', '.join(_CLAIMS)} out of the template; the webhook sets them"
         ) from error
     if text is None or tfconfig.same(text, task=task):
-        return Found(task=task, source="tfadmit", reason="set by tfadmit's webhook")
+        return Found(task=task, source="tfadmit", reason="set by tfadmit")
     return _from_tf_config(
         host, text, reason="your own TF_CONFIG goes before what tfadmit's webhook computed"
     )

@@ -44,7 +44,7 @@ def test_what_the_webhook_wrote_is_taken_and_left_as_it_is(outside):
     context, environ = setup(outside, before, name="mnist-node-0-1")
     assert (context.source, context.role, context.index) == ("tfadmit", "worker", 1)
     assert environ == before
-    assert outside.log == "this is worker 1 of 3 workers (set by tfadmit's webhook)"
+    assert outside.log == "this is worker 1 of 3 workers (set by tfadmit)"
 
 
 def test_tf_config_is_made_where_the_webhook_left_it_out(outside):
