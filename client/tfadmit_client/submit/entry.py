@@ -13,6 +13,8 @@ from tfadmit_client.submit.pack import Packed
 _PYTHON: Final = re.compile(r"(.*/)?python[0-9.]*")
 # What else may stand between `python` and its file without a value of its own.
 _ALONE: Final = re.compile(r"-[bBdEiIOPqsSuvx]+")
+# As many as Linux follows.
+_MOST_LINKS: Final = 40
 
 
 def mistakes(command: Sequence[str], packed: Packed, *, folder: str) -> Iterator[str]:
@@ -21,10 +23,15 @@ def mistakes(command: Sequence[str], packed: Packed, *, folder: str) -> Iterator
     if path is None:
         return
     relative = str(PurePosixPath(path))
-    entry = packed.entries.get(relative)
+    landing = _landing(relative, packed)
+    entry = packed.entries.get(landing)
     if entry is None:
-        yield f"{path}: {_why(relative, packed, folder=folder)}"
-    elif path == command[0] and entry.target is None and not entry.is_executable:
+        yield f"{path}: {_why(landing, packed, folder=folder)}"
+    elif entry.target is not None:
+        yield f"{path} is a link that leads to itself; name the program"
+    elif path == command[0] and entry.is_folder:
+        yield f"{path} is a folder: name the program in it"
+    elif path == command[0] and not entry.is_executable:
         yield (
             f"{path} is not executable: chmod +x {relative}, or start it by its language, as in "
             f"-- python {relative}"
@@ -42,6 +49,25 @@ def _file(command: Sequence[str]) -> str | None:
     if not rest or not rest[0].endswith(".py") or rest[0].startswith(("-", "/", "../")):
         return None
     return rest[0]
+
+
+def _landing(path: str, packed: Packed) -> str:
+    """Follow the links of the code, as the system will: `link/train.py` is `real/train.py`."""
+    done: list[str] = []
+    rest = [*reversed(PurePosixPath(path).parts)]
+    hops = 0
+    while rest:
+        part = rest.pop()
+        if part == "..":
+            del done[-1:]
+            continue
+        done.append(part)
+        entry = packed.entries.get("/".join(done))
+        if entry is not None and entry.target is not None and hops < _MOST_LINKS:
+            hops += 1
+            done.pop()
+            rest.extend(reversed(PurePosixPath(entry.target).parts))
+    return "/".join(done)
 
 
 def _why(path: str, packed: Packed, *, folder: str) -> str:

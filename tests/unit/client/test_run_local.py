@@ -220,6 +220,16 @@ def test_a_patch_in_a_file_keeps_its_numbers(tmp_path):
     assert words.said.patch == {"tolerations": [{"tolerationSeconds": 300}]}
 
 
+@pytest.mark.parametrize("path", ["link/train.py", "link/../real/train.py", "real/one.py"])
+def test_a_program_is_found_through_links_of_the_folder(local, folder, path):
+    (folder / "real").mkdir()
+    (folder / "real/train.py").write_text("print('found')\n")
+    (folder / "real/one.py").symlink_to("../link/train.py")
+    (folder / "link").symlink_to("real")
+    code, out, err = local("--", sys.executable, path)
+    assert (code, out) == (0, ["worker-0 | found"]), err
+
+
 def test_a_name_that_was_used_is_refused(local, folder):
     assert local("--name", "mine", program="")[0] == 2  # an empty file is no program
     assert local("--name", "mine", program="pass")[0] == 0
