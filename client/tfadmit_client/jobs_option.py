@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser, *, everywhere: bool = False) -> None:
         "-n",
         "--namespace",
         metavar="NS",
-        type=_namespace,
+        type=namespace,
         help="default: that of the context",
     )
     add = parser.add_argument
@@ -93,7 +93,8 @@ def job_name(word: str) -> str:
     return word
 
 
-def _namespace(word: str) -> str:
+def namespace(word: str) -> str:
+    """Take the name of a namespace, which becomes a part of an address, too."""
     if not word:
         raise argparse.ArgumentTypeError("it is empty; leave it out for the context's")
     if not _NAME.fullmatch(word):

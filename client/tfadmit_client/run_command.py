@@ -111,9 +111,10 @@ def _list(found: Sequence[raw.JsonObject]) -> raw.JsonObject:
 def _told(packed: pack.Packed | None) -> str:
     if packed is None:
         return ""
-    files = sum(entry.size > 0 or entry.target is not None for entry in packed.entries.values())
+    files = sum(not entry.is_folder for entry in packed.entries.values())
+    counted = "1 file" if files == 1 else f"{files:,} files"
     skipped = f"; left out, being no files: {', '.join(packed.skipped)}" if packed.skipped else ""
-    return f" ({files} files of code, {pack.amount(len(packed.content))} packed{skipped})"
+    return f" ({counted} of code, {pack.amount(len(packed.content))} packed{skipped})"
 
 
 def _say(text: str) -> None:

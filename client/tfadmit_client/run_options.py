@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tfadmit_client import fault, yamltext
+from tfadmit_client import fault, jobs_option, yamltext
 from tfadmit_client.submit import options
 
 _ABOUT: Final = """\
@@ -211,7 +211,13 @@ def _placement(group: Any) -> None:  # noqa: ANN401 - argparse's own type is pri
             help=f"{text}, where possible",
         )  # fmt: skip
     add("--patch", metavar="FILE", help="fields of the pods' spec, for the rest")
-    add("-n", "--namespace", metavar="NS", help="default: that of the context")
+    add(
+        "-n",
+        "--namespace",
+        metavar="NS",
+        type=jobs_option.namespace,
+        help="default: that of the context",
+    )
     add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
     add("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, then the pod's")
 
@@ -220,7 +226,13 @@ def _how(group: Any) -> None:  # noqa: ANN401 - argparse's own type is private
     add = group.add_argument
     add("-d", "--detach", action="store_true", help="do not follow: print the name and end")
     add("-f", dest="filename", metavar="FILE", help="options in YAML, by the same names")
-    add("--from", dest="earlier", metavar="JOB", help="repeat a job; options here change it")
+    add(
+        "--from",
+        dest="earlier",
+        metavar="JOB",
+        type=jobs_option.job_name,
+        help="repeat a job; options here change it",
+    )
     add("--local", action="store_true", help="run all tasks on this machine")
     add("--dry-run", action="store_true", help="print what would be created, and create nothing")
     add("-o", dest="output_format", choices=("yaml", "json"), help="print the objects")

@@ -80,6 +80,13 @@ MISTAKES = {
     "program in another folder": (["--", "python", "main.py"], "but sub/main.py is: write that"),
     "program that is ignored": (["--", "python", "ignored/x.py"], "`!ignored` in .tfadmitignore"),
     "script that is not executable": (["--", "./plain.sh"], "chmod +x plain.sh"),
+    "folder as a program": (["--", "./sub"], "./sub is a folder: name the program in it"),
+    "link to what is not executable": (["--", "./link"], "./link is not executable"),
+    "link that leads round": (["--", "./round"], "./round is a link that leads to itself"),
+    "namespace that is a path": (["-n", "a/../b", *PROGRAM], "'a/../b' is no name of a namespace"),
+    "empty namespace": (["-n", "", *PROGRAM], "it is empty; leave it out"),
+    "job to repeat that is a path": (["--from", "a/b", *PROGRAM], "'a/b' is no name of a TrainJob"),
+    "no job to repeat": (["--from", "", *PROGRAM], "'' is no name of a TrainJob"),
     "link out of the code": (
         ["--code", "linked", *PROGRAM],
         "leads out of the folder, to /etc/passwd",
@@ -146,6 +153,8 @@ def folder(tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     (tmp_path / "train.py").write_text("pass\n")
+    (tmp_path / "link").symlink_to("plain.sh")
+    (tmp_path / "round").symlink_to("round")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "passwd").symlink_to("/etc/passwd")
     monkeypatch.chdir(tmp_path)
