@@ -59,7 +59,8 @@ def stop(cluster: Cluster, target: Target) -> str:
         _set_active(cluster, found, active=False)
     else:
         _set_suspend(cluster, target, suspend=True)
-    return f"{target.name} is stopping; `tfadmit start {target.name}` lets it go on"
+    again = f"tfadmit start -n {target.namespace} {target.name}"
+    return f"{target.name} is stopping; `{again}` lets it go on"
 
 
 def start(cluster: Cluster, target: Target) -> str:

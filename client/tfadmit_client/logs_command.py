@@ -42,7 +42,8 @@ def main(
         with jobs_option.answering():
             return command.follow() if arguments.follow else command.show()
     except KeyboardInterrupt:
-        goes_on = f"; {arguments.job} goes on, `tfadmit logs -f {arguments.job}` follows it again"
+        again = f"tfadmit logs -n {namespace} -f {arguments.job}"
+        goes_on = f"; {arguments.job} goes on, `{again}` follows it again"
         print(f"interrupted{goes_on if arguments.follow else ''}", file=sys.stderr)
         return _INTERRUPTED
 

@@ -400,7 +400,8 @@ def test_row_15_an_interrupted_following_says_that_the_job_goes_on(cluster, name
     _, err = following.communicate(timeout=30)
     assert first == {"worker-0 | hello\n", "worker-1 | hello\n"}
     assert following.returncode == 130
-    assert err.endswith("interrupted; mnist goes on, `tfadmit logs -f mnist` follows it again\n")
+    again = f"tfadmit logs -n {namespace} -f mnist"
+    assert err.endswith(f"interrupted; mnist goes on, `{again}` follows it again\n")
     assert "Traceback" not in err
 
 
@@ -483,7 +484,8 @@ def test_row_25_stopping_and_starting_twice_is_fine(cluster, namespace, mnist, n
         node.start(pod)
     reaches(cluster, namespace, "Running")
     assert run("start", "mnist") == (0, "mnist is started already (Running)\n", "")
-    assert run("stop", "mnist")[1] == "mnist is stopping; `tfadmit start mnist` lets it go on\n"
+    again = f"tfadmit start -n {namespace} mnist"
+    assert run("stop", "mnist")[1] == f"mnist is stopping; `{again}` lets it go on\n"
     assert run("stop", "mnist") == (0, "mnist is stopped already\n", "")
     cluster.wait(lambda: not phases.live(cluster, namespace), what="no pods")
     assert "Suspended" in run("ps")[1]

@@ -178,7 +178,7 @@ def test_a_refused_change_is_quoted_and_the_other_jobs_are_changed(run):
     refusing.kinds["TrainJob"].append(make.trainjob("other"))
     code, out, err = run("stop mnist other", refusing)
     assert code == 2
-    assert out == "other is stopping; `tfadmit start other` lets it go on\n"
+    assert out == "other is stopping; `tfadmit start -n team other` lets it go on\n"
     assert err == (
         "mnist: the API server answered 403: admission webhook denied the request: spec is "
         "immutable\n"
