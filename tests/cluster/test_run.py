@@ -306,7 +306,11 @@ REFUSED = {
         ["--ps", "1"],
         "--ps (it needs a chief): TrainingRuntime mine has no job for the role",
     ),
-    "namespace": (["-n", "nowhere-at-all"], "there is no such runtime in the namespace"),
+    "namespace": (["-n", "nowhere-at-all"], "there is no namespace nowhere-at-all: name one"),
+    "a number for a text": (
+        ["--patch", "TYPED"],
+        '--patch: nodeSelector takes text (put it in quotes, as in "5"), and has a number',
+    ),
     "from": (["--from", "nothing"], "--from nothing: there is no such TrainJob"),
     "volume": (["--patch", "PATCH"], "'nowhere'"),
 }
@@ -319,7 +323,10 @@ def test_row_12_what_cannot_work_is_refused_before_anything_is_created(
     patch = tmp_path / "patch.yaml"
     patch.write_text("containers: [{name: node, volumeMounts: [{name: nowhere, mountPath: /x}]}]\n")
     options, sentence = REFUSED[case]
-    words = [str(patch) if word == "PATCH" else word for word in options]
+    typed = tmp_path / "typed.yaml"
+    typed.write_text("nodeSelector: {disk: 5}\n")
+    files = {"PATCH": str(patch), "TYPED": str(typed)}
+    words = [files.get(word, word) for word in options]
     status, out, err = run(*words, "-d", "--", "python", "train.py")
     assert (status, out) == (2, "")
     assert sentence in err

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from tfadmit_client import fault, listing
-from tfadmit_client.submit import words
+from tfadmit_client.submit import mistyped, words
 from tfadmit_client.submit.objects import Json, Submission
 from tfadmit_client.submit.plan import Plan, Runtime
 from tfadmit_client.submit.resource import (
@@ -19,6 +19,7 @@ from tfadmit_client.submit.resource import (
     CLUSTER_RUNTIME,
     CONFIG_MAP,
     LOCAL_QUEUE,
+    NAMESPACE,
     RUNTIME,
     SECRET,
     TRAINJOB,
@@ -89,6 +90,8 @@ def runtime(
         return Runtime(kind="TrainingRuntime", content=own)
     if found := _readable(cluster, CLUSTER_RUNTIME, namespace="", name=wanted):
         return Runtime(kind="ClusterTrainingRuntime", content=found)
+    if _is_missing(cluster, NAMESPACE, namespace="", name=namespace):
+        raise fault.ClientError(_no_namespace(namespace))
     known = sorted(_names(cluster, namespace))
     shown = (
         f"there are {', '.join(known)}"
@@ -301,7 +304,7 @@ def _refusal(
             f"another one, or remove it: tfadmit rm -n {namespace} {name}"
         )
     elif error.status == 404 and "namespaces" in said:
-        text = f"there is no namespace {namespace}: name one with -n that `kubectl get ns` shows"
+        text = _no_namespace(namespace)
     elif error.status == 404:
         text = (
             f"the cluster serves no {resource}: install Kubeflow Trainer 2.x, or name another "
@@ -317,6 +320,12 @@ def _refusal(
             "this cluster's Kubeflow Trainer has no runtimePatches, by which the code reaches the "
             "pods: it needs 2.2 or newer"
         )
+    elif wrong := mistyped.sentence(said):
+        text = wrong
     else:
         text = f"the cluster refuses the {content['kind']} {name}: {said}"
     return fault.ClientError(text)
+
+
+def _no_namespace(namespace: str) -> str:
+    return f"there is no namespace {namespace}: name one with -n that `kubectl get ns` shows"

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from tfadmit_client import fault
 from tfadmit_client.expand import patches
+from tfadmit_trainer import workspace
 from tfadmit_webhook import raw
 
+_OURS: Final = (workspace.VOLUME, workspace.CODE_VOLUME)
 _ENV_ELSEWHERE: Final = "write --env NAME=VALUE"
 
 
@@ -26,6 +28,13 @@ def judge(content: Mapping[str, Any]) -> Mapping[str, Any]:
             f"--patch: Trainer lets a job set no {unknown[0]!r} of a pod's spec; it takes "
             f"{', '.join(patches.POD_SPEC)}; the rest is the runtime's"
         )
+    for volume in raw.sequence(content.get("volumes")):
+        name = raw.text(raw.mapping(volume).get("name"))
+        if name in _OURS:
+            raise fault.ClientError(
+                f"--patch: a volume {name} is tfadmit's own: take another name; mounted at "
+                f"{workspace.ROOT} it is the workspace in place of ours"
+            )
     for kind in ("containers", "initContainers"):
         for item in raw.sequence(content.get(kind)):
             _container(raw.mapping(item), kind=kind)

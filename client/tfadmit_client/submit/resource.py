@@ -28,6 +28,7 @@ CLUSTER_RUNTIME: Final = Resource(
     group="trainer.kubeflow.org", version="v1alpha1", plural="clustertrainingruntimes"
 )
 CONFIG_MAP: Final = Resource(group="", version="v1", plural="configmaps")
+NAMESPACE: Final = Resource(group="", version="v1", plural="namespaces")
 CLAIM: Final = Resource(group="", version="v1", plural="persistentvolumeclaims")
 SECRET: Final = Resource(group="", version="v1", plural="secrets")
 # Kueue serves this version since 0.3, beside newer ones.

@@ -112,6 +112,10 @@ MISTAKES = {
         "no 'hostNetwork' of a pod's spec",
     ),
     "patch with env": (["--patch", "env.yaml", *PROGRAM], "write --env NAME=VALUE"),
+    "patch of our volume": (
+        ["--patch", "volume.yaml", *PROGRAM],
+        "--patch: a volume tfadmit-code is tfadmit's own: take another name",
+    ),
     "patch of a command": (["--patch", "image.yaml", *PROGRAM], "no 'image' of a container"),
     "spread and pack": (["--spread", "--pack", *PROGRAM], "not allowed with argument"),
     "queue of a wrong name": (["--queue", "Team A", *PROGRAM], "no object can have that name"),
@@ -140,6 +144,7 @@ FILES = {
     ".gitignore": "ignored\nempty\nlinked\n*.yaml\n", "empty/.gitignore": "*\n",
     "unknown.yaml": "worker: 4\n", "list.yaml": "- workers\n", "broken.yaml": "a: [\n",
     "memory.yaml": "memory: 16\n", "command.yaml": "command: python train.py\n",
+    "volume.yaml": "volumes: [{name: tfadmit-code, emptyDir: {}}]\n",
     "patch.yaml": "hostNetwork: true\n",
     "env.yaml": "containers: [{name: node, env: [{name: A, value: b}]}]\n",
     "image.yaml": "containers: [{name: node, image: x}]\n",

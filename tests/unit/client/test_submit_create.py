@@ -108,6 +108,12 @@ def test_a_job_that_cannot_be_taken_back_is_named():
         made(api)
 
 
+# As Trainer 2.3 says it.
+WEBHOOK = 'admission webhook "defaulter.trainjob.trainer.kubeflow.org" denied the request: json: '
+FIELD = (
+    "PodSpecPatch.spec.runtimePatches.trainingRuntimeSpec.template.spec.replicatedJobs.template."
+    "spec.template.spec."
+)
 REFUSALS = {
     "older Trainer": (
         400,
@@ -124,6 +130,16 @@ REFUSALS = {
         403,
         'admission webhook "x" denied the request: no',
         "refuses the TrainJob mnist: admission",
+    ),
+    "a number for a text": (
+        403,
+        f"{WEBHOOK}cannot unmarshal number into Go struct field {FIELD}nodeSelector of type string",
+        '--patch: nodeSelector takes text (put it in quotes, as in "5"), and has a number',
+    ),
+    "a text for a list": (
+        403,
+        f"{WEBHOOK}cannot unmarshal string into Go struct field {FIELD}tolerations of type []v1.X",
+        "--patch: tolerations takes a list (write `- ` before each item), and has text",
     ),
     "quota": (403, "exceeded quota: jobs", "refuses the TrainJob mnist: exceeded quota: jobs"),
 }
