@@ -13,6 +13,7 @@ from typing import Final
 from tfadmit_client import (
     fault,
     following,
+    interrupts,
     listing,
     live,
     live_jobs,
@@ -50,7 +51,8 @@ def main(
         suffix=suffix,
     )
     try:
-        return _submit(words, steps)
+        with interrupts.as_ctrl_c():
+            return _submit(words, steps)
     except listing.UnreachableError as error:
         raise fault.ClusterError(str(error)) from error
     except listing.ReadError as error:

@@ -13,7 +13,8 @@ from types import FrameType
 from typing import Final
 
 # Ctrl-C, `kill` or a scheduler, a terminal that is closed.
-_NUMBERS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+_NUMBERS: Final = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 
 
 @dataclass(kw_only=True)

@@ -4,12 +4,14 @@ A fake stands for the API server only in what cannot be caused for real: races a
 releases. Everything else is in tests/cluster/test_run.py.
 """
 
+import signal
+
 import pytest
 
-from tfadmit_client import fault, listing
+from tfadmit_client import fault, interrupts, listing
 from tfadmit_client.submit import create
 from tfadmit_client.submit.objects import Submission
-from tfadmit_client.submit.resource import TRAINJOB
+from tfadmit_client.submit.resource import CONFIG_MAP, TRAINJOB
 
 MADE = Submission(
     trainjob={"apiVersion": "v", "kind": "TrainJob", "metadata": {"name": "mnist"}},
@@ -99,6 +101,22 @@ def test_whatever_ends_it_between_the_two_the_job_is_taken_back(error):
     with pytest.raises(type(error)):
         made(api)
     assert api.done[-1] == ("delete", "trainjobs", "uid-1")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_ended_between_the_two_takes_the_job_back(number):
+    class Ended(Api):
+        def create(self, kind, content, *, namespace, dry_run):
+            if kind is CONFIG_MAP:
+                signal.raise_signal(number)
+            return super().create(kind, content, namespace=namespace, dry_run=dry_run)
+
+    before = signal.getsignal(number)
+    api = Ended()
+    with pytest.raises(KeyboardInterrupt), interrupts.as_ctrl_c():
+        made(api)
+    assert api.done == [("create", "trainjobs"), ("delete", "trainjobs", "uid-1")]
+    assert signal.getsignal(number) == before
 
 
 def test_a_job_that_cannot_be_taken_back_is_named():
