@@ -324,7 +324,14 @@ def test_a_program_that_is_not_there_is_127(launched, place):
 GROUP = """\
   + Exception Group Traceback (most recent call last):
   |   File "x", line 1, in <module>
-  | ExceptionGroup: several (1 sub-exception)
+  | ExceptionGroup: several (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "x", line 1, in f
+    | E: a
+    +---------------- 2 ----------------
+    | E: b
+    +------------------------------------
 """
 
 
@@ -337,7 +344,9 @@ GROUP = """\
         (b"first\nout of luck\n\n", b"", "out of luck"),
         (b"", b"50%\r100%\n", "100%"),
         (b"", b"", "exit code 3, and nothing was printed"),
-        (GROUP.encode(), b"", "| ExceptionGroup: several (1 sub-exception)"),
+        (GROUP.encode(), b"", "ExceptionGroup: several (2 sub-exceptions), the first: E: a"),
+        (b"[tfadmit] this is worker 0\n", b"", "exit code 3, and nothing was printed"),
+        (b"[tfadmit] this is worker 0\n", b"bye\n", "bye"),
         (b"\xff\xfe broken\n", b"", "�� broken"),
     ],
 )
