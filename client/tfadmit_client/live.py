@@ -52,7 +52,7 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
     configuration.retries = False
     configuration.connection_pool_maxsize = _CONNECTIONS
     files = _files(kubeconfig)
-    if any(Path(part).expanduser().is_file() for part in files.split(os.pathsep) if part):
+    if _is_there(files):
         with credentials.or_fault(files):
             config.load_kube_config(  # type: ignore[no-untyped-call]
                 config_file=files,
@@ -68,8 +68,35 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
         config.load_incluster_config(  # type: ignore[no-untyped-call]
             client_configuration=configuration
         )
+    if not all(_is_header(value) for value in configuration.api_key.values()):
+        raise fault.ClientError(
+            f"{files}: the token of the context's user has a line feed or a letter that no token "
+            "has: copy it again"
+        )
+    if not str(configuration.host).lower().startswith(("https://", "http://")):
+        raise fault.ClientError(
+            f"{files}: the server {configuration.host!r} of the context is no address of an API "
+            "server: write https://HOST:PORT"
+        )
     # Builds the connection pool, which looks at the addresses of server and proxy.
     return client.ApiClient(configuration)
+
+
+def _is_header(value: object) -> bool:
+    """Whether a value can stand in a header of HTTP."""
+    text = str(value)
+    return text.isascii() and text.isprintable()
+
+
+def _is_there(files: str) -> bool:
+    """Whether one of the files is there; `files` has them as KUBECONFIG has."""
+    try:
+        paths = [Path(part).expanduser() for part in files.split(os.pathsep) if part]
+    except RuntimeError:  # a user without a home
+        return False
+    if len(paths) == 1 and paths[0].is_dir():
+        raise fault.ClientError(f"{files} is a folder: name the kubeconfig in it")
+    return any(path.is_file() for path in paths)
 
 
 class Live:

@@ -238,7 +238,37 @@ def test_a_port_without_an_api_server(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def kubeconfig(tmp_path, *, server):
+@pytest.mark.parametrize("server", ["ftp://127.0.0.1", "127.0.0.1:6443"])
+def test_a_server_that_is_no_address(tmp_path, server):
+    path = kubeconfig(tmp_path, server=server)
+    done = process("ps", "--kubeconfig", str(path), **child_environment())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"tfadmit ps: error: {path}: the server {server!r} of the context is no address of an API "
+        "server: write https://HOST:PORT\n"
+    )
+
+
+@pytest.mark.parametrize("token", ["abc\ndef", "tök€n"])
+def test_a_token_that_cannot_be_sent(tmp_path, token):
+    path = kubeconfig(tmp_path, server="https://127.0.0.1:1", token=token)
+    done = process("ps", "--kubeconfig", str(path), **child_environment())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"tfadmit ps: error: {path}: the token of the context's user has a line feed or a letter "
+        "that no token has: copy it again\n"
+    )
+
+
+def test_a_folder_in_the_place_of_a_kubeconfig(tmp_path):
+    done = process("ps", "--kubeconfig", str(tmp_path), **child_environment())
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"tfadmit ps: error: {tmp_path} is a folder: name the kubeconfig in it\n"
+    )
+
+
+def kubeconfig(tmp_path, *, server, token="t"):
     path = tmp_path / "kubeconfig"
     content = {
         "apiVersion": "v1",
@@ -246,7 +276,7 @@ def kubeconfig(tmp_path, *, server):
         "current-context": "a",
         "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
         "clusters": [{"name": "a", "cluster": {"server": server}}],
-        "users": [{"name": "a", "user": {"token": "t"}}],
+        "users": [{"name": "a", "user": {"token": token}}],
     }
     path.write_text(yaml.safe_dump(content))
     return path
