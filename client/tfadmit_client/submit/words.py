@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tfadmit_client import fault
-from tfadmit_trainer import pattern, workspace
+from tfadmit_trainer import contract, pattern, workspace
 from tfadmit_transfer import fault as transfer_fault
 from tfadmit_transfer import inputs, uri
 
@@ -28,6 +28,23 @@ _SECRET: Final = "secret:"  # noqa: S105 - a prefix
 # Names of variables that hold what nobody else may read.
 _CONFIDENTIAL: Final = re.compile(
     r"(?i)(.*_)?(PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|SECRET_ACCESS_KEY|PRIVATE_KEY)"
+)
+# What webhook, launcher and the containers beside it tell each other: a value of a user's own
+# breaks that in each pod, after an hour in a queue.
+_OURS: Final = frozenset(
+    (
+        contract.ATTEMPT_ENV,
+        contract.CLUSTER_ENV,
+        workspace.CODE_MOUNT_ENV,
+        workspace.CODE_SHA256_ENV,
+        workspace.FETCH_ENV,
+        workspace.INPUTS_ENV,
+        workspace.OUTPUT_MOUNT_ENV,
+        workspace.OUTPUT_URI_ENV,
+        workspace.ROOT_ENV,
+        workspace.RUN_ENV,
+        workspace.SAVES_ENV,
+    )
 )
 NVIDIA: Final = "nvidia.com/gpu"
 NVIDIA_TYPE: Final = "nvidia.com/gpu.product"
@@ -164,6 +181,10 @@ def variable(text: str, *, option: str, environ: Mapping[str, str]) -> Variable:
     if not _VARIABLE.fullmatch(name):
         raise fault.ClientError(
             f"{option} {text}: {name!r} is no name of a variable; write {option} NAME=VALUE"
+        )
+    if name in _OURS:
+        raise fault.ClientError(
+            f"{option} {name}: tfadmit itself sets it in each pod; leave it out"
         )
     if value.startswith(_SECRET):
         return _from_secret(name, value, option=option)

@@ -48,6 +48,11 @@ MISTAKES = {
         "write --env NOT_SET_HERE=VALUE",
     ),
     "variable of a wrong name": (["--env", "A B=1", *PROGRAM], "'A B' is no name of a variable"),
+    "variable of ours": (
+        ["--env", "TFADMIT_CODE_SHA256=x", *PROGRAM],
+        "--env TFADMIT_CODE_SHA256: tfadmit itself sets it in each pod; leave it out",
+    ),
+    "place of ours": (["--env", "TFADMIT_WORKSPACE=/x", *PROGRAM], "leave it out"),
     "variable twice": (["--env", "A=1", "--env", "A=2", *PROGRAM], "two of the variable 'A'"),
     "secret without a key": (["--env", "A=secret:hub", *PROGRAM], "A=secret:NAME/KEY"),
     "password as a value": (
