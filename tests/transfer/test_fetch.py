@@ -57,6 +57,18 @@ def test_a_folder_of_a_bucket_arrives_as_it_is(pod, capsys):
     assert "fetched test: 3 B in 0 s" in said
 
 
+def test_the_markers_of_folders_are_no_files(pod):
+    """The consoles of stores make them, of no bytes and with a slash at the end."""
+    for key in ("in/", "in/train/", "in/train/deep/"):
+        pod.server.mark_folder(pod.bucket, key)
+    pod.put("in/train/deep/one.csv", b"1,2")
+    pod.put("in/train/empty.csv", b"")
+    pod = reading(pod, f"train=s3://{pod.bucket}/in/train,all=s3://{pod.bucket}")
+    assert pod.fetch() == 0
+    assert dataset(pod, "train") == {"deep/one.csv": b"1,2", "empty.csv": b""}
+    assert dataset(pod, "all") == {"in/train/deep/one.csv": b"1,2", "in/train/empty.csv": b""}
+
+
 def test_a_model_to_start_from_lies_beside_the_datasets(pod):
     pod.put("models/resnet/weights.h5", b"weights")
     pod = reading(pod, f"model=s3://{pod.bucket}/models/resnet/")

@@ -8,7 +8,7 @@ names the address and the credential.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import obstore
@@ -128,8 +128,8 @@ class Store:
                 continue
 
     def listing(self, prefix: str = "") -> list[Object]:
-        """Give all objects below a prefix, which ends at a slash."""
-        return self._do(prefix, lambda: list(self._listing(prefix)))
+        """Give all objects below a prefix, which ends at a slash; without markers of folders."""
+        return _files(self._do(prefix, lambda: list(self._listing(prefix))))
 
     def origin(self, key: str) -> "ObjectSource":
         """Give an object to download."""
@@ -186,6 +186,17 @@ class Store:
                 environ=self._environ,
                 mend=self._mend,
             ) from error
+
+
+def _files(found: Sequence[Object]) -> list[Object]:
+    """Leave out the empty objects by which consoles and tools mark folders.
+
+    Their names end at a slash, which obstore takes away.
+    """
+    folders = {""}
+    for item in found:
+        folders.update(map(str, PurePosixPath(item.key).parents))
+    return [item for item in found if item.size or item.key not in folders]
 
 
 class ObjectSource:
