@@ -57,6 +57,17 @@ def test_a_folder_of_a_bucket_arrives_as_it_is(pod, capsys):
     assert "fetched test: 3 B in 0 s" in said
 
 
+def test_a_number_sign_in_a_name_is_written_with_an_escape(pod):
+    """And no other escape means anything in a store."""
+    pod.put("in/a#1.csv", b"1")
+    pod.put("in/a%2Fb.csv", b"2")
+    address = f"s3://{pod.bucket}/in"
+    pod = reading(pod, f"one={address}/a%231.csv,two={address}/a%2Fb.csv")
+    assert pod.fetch() == 0
+    assert dataset(pod, "one") == {"a#1.csv": b"1"}
+    assert dataset(pod, "two") == {"a%2Fb.csv": b"2"}
+
+
 def test_the_markers_of_folders_are_no_files(pod):
     """The consoles of stores make them, of no bytes and with a slash at the end."""
     for key in ("in/", "in/train/", "in/train/deep/"):

@@ -17,6 +17,8 @@ SCHEMES: Final = (*COPIED, *MOUNTED)
 STORES: Final = ("s3", "gs", *MOUNTED)
 """Where results can be saved: nothing can be written by plain HTTP."""
 
+_HTTP: Final = ("http", "https")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 # DNS label or subdomain, as Kubernetes wants the name of a claim.
@@ -42,7 +44,7 @@ class Uri:
     """Bucket, claim, or host and port; empty for `file`."""
 
     path: str
-    """Key or path, without the slash before it; for HTTP with its query."""
+    """Key or path as it is there, without the slash before it; for HTTP as written, with query."""
 
     sha256: str = ""
     """What the one file at this address must have, if that was stated: `…#sha256=…`."""
@@ -54,8 +56,7 @@ class Uri:
     @property
     def name(self) -> str:
         """The last part of the path, as the name of a file."""
-        path = self.path.partition("?")[0] if self.scheme in ("http", "https") else self.path
-        return urllib.parse.unquote(path.rstrip("/").rpartition("/")[2])
+        return _name(self.scheme, self.path)
 
 
 def parse(text: str) -> Uri:
@@ -79,9 +80,10 @@ def parse(text: str) -> Uri:
     host = host if scheme == "file" else _host(text, scheme, host)
     if scheme == "file":
         host, path = "", _node_path(text, host, path)
-    if any(part in (".", "..") for part in path.partition("?")[0].split("/")):
-        raise fault.RefusedError(f"{text!r} has . or .. in its path: write the path without it")
+    _check_path(text, scheme, path)
     shown = f"{scheme}://{host}{'/' if scheme == 'file' or path else ''}{path}"
+    if scheme not in _HTTP:
+        path = path.replace("%23", "#")
     return Uri(text=shown, scheme=scheme, host=host, path=path, sha256=sha256)
 
 
@@ -102,6 +104,22 @@ def below(base: Uri, name: str) -> Uri:
     """Give the address of a folder below another."""
     path = "/".join(part for part in (base.path.strip("/"), name) if part)
     return dataclasses.replace(base, path=path, text=f"{base.text.rstrip('/')}/{name}")
+
+
+def _check_path(text: str, scheme: str, path: str) -> None:
+    # A question mark is part of a name where there are no queries.
+    parts = (path.partition("?")[0] if scheme in _HTTP else path).split("/")
+    if {".", ".."} & {*parts, _name(scheme, path)}:
+        raise fault.RefusedError(f"{text!r} has . or .. in its path: write the path without it")
+    if _CONTROL.search(text) or _CONTROL.search(_name(scheme, path)):
+        raise fault.RefusedError(f"{text!r} has a control character: write the address without it")
+
+
+def _name(scheme: str, path: str) -> str:
+    """Give the last part of a path; escapes mean something in HTTP alone, also those of slashes."""
+    if scheme in _HTTP:
+        path = urllib.parse.unquote(path.partition("?")[0])
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def _host(text: str, scheme: str, host: str) -> str:

@@ -1,6 +1,7 @@
 """Addresses and inputs: what is read out of them, and the sentence for what is none."""
 
 import contextlib
+import posixpath
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,10 @@ SHA = "0123456789abcdef" * 4
         ("file:///mnt/data", "file", "", "mnt/data", "data"),
         ("file://localhost/mnt", "file", "", "mnt", "mnt"),
         ("pvc://claim", "pvc", "claim", "", ""),
+        ("s3://bucket/a%23b/c%20d%23", "s3", "bucket", "a#b/c%20d#", "c%20d#"),
+        ("https://h/o/a%2Fb.bin?x=/c", "https", "h", "o/a%2Fb.bin?x=/c", "b.bin"),
+        ("https://h/%2Fetc%2Fpasswd", "https", "h", "%2Fetc%2Fpasswd", "passwd"),
+        ("https://h/a%23b", "https", "h", "a%23b", "a#b"),
         (" pvc://claim/a/b \n", "pvc", "claim", "a/b", "b"),
     ],
 )
@@ -68,6 +73,16 @@ MISTAKES = {
     "file:///": "is the whole file system",
     "s3://bucket/../x": "has . or .. in its path",
     "file:///mnt/./x": "has . or .. in its path",
+    # A question mark begins a query in HTTP and nowhere else.
+    "s3://bucket/x?/../y": "has . or .. in its path",
+    "file:///mnt/x?/../../etc": "has . or .. in its path",
+    "pvc://claim/x?/./y": "has . or .. in its path",
+    # An escape would lead out of the folder that the file goes to.
+    "https://h/x%2F..": "has . or .. in its path",
+    "https://h/%2E%2e": "has . or .. in its path",
+    "https://h/x%00": "has a control character",
+    "s3://bucket/a\tb": "has a control character",
+    "s3://bucket/a\x7f": "has a control character",
     "s3://bucket/x#y": "what follows # must be sha256=",
     "s3://bucket/x#sha256=12": "what follows # must be sha256=",
 }
@@ -91,6 +106,19 @@ def test_any_text_is_an_address_or_a_sentence(text):
     with contextlib.suppress(fault.RefusedError):
         found = uri.parse(text)
         assert uri.parse(str(found)).path == found.path
+        assert "/" not in found.name
+
+
+@given(st.text(alphabet="ab.%2fFeE053?/#"), st.sampled_from([*uri.SCHEMES]))
+def test_no_address_leads_out_of_where_it_begins(path, scheme):
+    """Neither the folder it names, nor the file that is written by its name."""
+    with contextlib.suppress(fault.RefusedError):
+        found = uri.parse(f"{scheme}://{'' if scheme == 'file' else 'host'}/{path}")
+        root = "/mnt/allowed"
+        if scheme not in ("http", "https"):
+            assert posixpath.normpath(f"{root}/{found.path}").startswith(root)
+        assert posixpath.dirname(posixpath.normpath(f"{root}/x{found.name}")) == root
+        assert found.name not in (".", "..")
 
 
 @pytest.mark.parametrize(
