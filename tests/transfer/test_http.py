@@ -25,6 +25,9 @@ class Site(http.server.ThreadingHTTPServer):
         self.tag = '"one"'
         self.resumes = True
         self.chunked = False
+        self.location = "/file"
+        self.length = ""
+        self.range = ""
         self.breaks: list[int] = []
         self.answers: list[int] = []
         self.asked: list[tuple[str, str | None]] = []
@@ -44,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if self.path.startswith("/moved"):
             self.send_response(302)
-            self.send_header("Location", "/file")
+            self.send_header("Location", self.server.location)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
@@ -58,14 +61,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
             begin = int(wanted.removeprefix("bytes=").rstrip("-"))
         content = self.server.content[begin:]
         self.send_response(206 if begin else 200)
+        if begin:
+            stated = self.server.range or f"bytes {begin}-{len(CONTENT) - 1}/{len(CONTENT)}"
+            self.send_header("Content-Range", stated)
         self.send_header("ETag", self.server.tag)
         if self.server.chunked:
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
             return
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", self.server.length or str(len(content)))
         self.end_headers()
+        if self.server.length:
+            self.close_connection = True
         if self.server.breaks:
             self.wfile.write(content[: self.server.breaks.pop(0)])
             self.close_connection = True
@@ -111,6 +119,39 @@ def test_a_query_and_its_escapes_reach_the_server_as_they_are(site, tmp_path):
 
 def test_a_redirection_is_followed(site, tmp_path):
     assert get(site, tmp_path, "/moved") == CONTENT
+
+
+def test_what_a_request_may_not_have_is_escaped(site, tmp_path):
+    assert get(site, tmp_path, "/fi le ü%20.csv?x=ß") == CONTENT
+    assert site.asked == [("/fi%20le%20%C3%BC%20.csv?x=%C3%9F", None)]
+
+
+@pytest.mark.parametrize(
+    "text", ["http://h:abc/x", "http://[::1/x", "http://a..b/x", f"http://{'a' * 64}/x"]
+)
+def test_what_cannot_be_asked_is_not_asked_again_and_again(text):
+    with pytest.raises(fault.RefusedError, match="it leads to no address that can be asked"):
+        http_source.HttpSource(uri.parse(text)).open(offset=0, version="")
+
+
+@pytest.mark.parametrize("location", ["http://h:abc/x", "http://[::1/x", "file:///x"])
+def test_a_redirection_to_nowhere_is_a_sentence_of_one_line(site, tmp_path, location):
+    site.location = location
+    with pytest.raises(fault.RefusedError, match=r"is (it|the address) right") as refused:
+        get(site, tmp_path, "/moved")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_part_that_was_not_asked_for_is_not_taken(site, tmp_path):
+    site.breaks += [1_100_000]
+    site.range = f"bytes 5-{len(CONTENT) - 1}/{len(CONTENT)}"
+    assert get(site, tmp_path) == CONTENT
+
+
+@pytest.mark.parametrize("length", ["abc", "-5"])
+def test_a_length_that_is_none_is_not_known(site, tmp_path, length):
+    site.length = length
+    assert get(site, tmp_path) == CONTENT
 
 
 def test_an_answer_without_a_length_is_taken(site, tmp_path):
