@@ -4,6 +4,8 @@ Pure: from a wish to what should be in the pod; what is there already by name or
 the user's, and stays. Both containers fit the restricted Pod Security Standard.
 """
 
+import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,7 @@ _OUTPUT_VOLUME = "tfadmit-output"
 _OUTPUT_MOUNT = "/tfadmit/output"
 # The user of the image, for pods whose own user is root: the restricted standard forbids that.
 _USER = 65532
+_REFERENCE = re.compile(r"\$\(([^()]+)\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +128,7 @@ def _workspace(plan: Plan) -> dict[str, Any]:
     for target in plan.targets:
         for mount in _mounts(target.content):
             if _path(mount) == tree.ROOT:
-                return dict(mount)
+                return _shareable(mount)
     return {"name": tree.VOLUME, "mountPath": tree.ROOT}
 
 
@@ -141,11 +144,36 @@ def _shared_mounts(plan: Plan) -> list[dict[str, Any]]:
         for mount in _mounts(target.content):
             path = _path(mount)
             if path.startswith(below):
-                theirs.setdefault(path, dict(mount))
+                theirs.setdefault(path, _shareable(mount))
     shared = [mount for path, mount in theirs.items() if path.removeprefix(below) not in own]
     if plan.wish.output and plan.wish.output.scheme in uri.MOUNTED:
         shared.append({"name": _OUTPUT_VOLUME, "mountPath": _OUTPUT_MOUNT})
     return shared
+
+
+def _shareable(mount: raw.JsonObject) -> dict[str, Any]:
+    """Give a mount as a container without privileges may have it."""
+    return {key: value for key, value in mount.items() if key != "mountPropagation"}
+
+
+def _variables(plan: Plan) -> list[dict[str, Any]]:
+    """Give the program's variables of which its own mounts take folders (subPathExpr)."""
+    found: list[dict[str, Any]] = []
+    for target in plan.targets:
+        stated = target.env()
+        texts = [
+            raw.text(mount.get("subPathExpr"))
+            for mount in _mounts(target.content)
+            if f"{_path(mount)}/".startswith(f"{tree.ROOT}/")
+        ]
+        named: set[str] = set()
+        while texts:
+            names = {*_REFERENCE.findall(texts.pop())} & {*stated} - named
+            named |= names
+            texts += [raw.text(stated[name].get("value")) for name in names]
+        # In their order, as each may use those before it.
+        found += [dict(entry) for name, entry in stated.items() if name in named]
+    return found
 
 
 def _containers(plan: Plan) -> list[dict[str, Any]]:
@@ -158,7 +186,9 @@ def _containers(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _container(plan: Plan, name: str, program: str) -> dict[str, Any]:
-    env = [{"name": key, "value": value} for key, value in _own_environment(plan).items()]
+    own = _own_environment(plan)
+    env = [entry for entry in _variables(plan) if entry["name"] not in own]
+    env += [{"name": key, "value": _literal(value)} for key, value in own.items()]
     container: dict[str, Any] = {
         "name": name,
         "image": plan.settings.image,
@@ -187,9 +217,9 @@ def _own_environment(plan: Plan) -> dict[str, str]:
         contract.TASK_INDEX_ENV: str(plan.task.index),
     }
     if wish.inputs:
-        env[tree.FETCH_ENV] = _literal(inputs.render(wish.inputs))
+        env[tree.FETCH_ENV] = inputs.render(wish.inputs)
     if output is not None:
-        env[tree.OUTPUT_URI_ENV] = _literal(_results(plan))
+        env[tree.OUTPUT_URI_ENV] = _results(plan)
         env[tree.SAVES_ENV] = "true" if plan.saves else "false"
         if output.scheme in uri.MOUNTED:
             path = output.path.strip("/") if output.scheme == "pvc" else ""
@@ -237,4 +267,5 @@ def _mounts(container: Mapping[str, Any]) -> Iterator[raw.JsonObject]:
 
 
 def _path(mount: raw.JsonObject) -> str:
-    return raw.text(mount.get("mountPath")).rstrip("/")
+    """Give where a mount is; the kubelet takes a relative path from the root."""
+    return posixpath.normpath(f"/{raw.text(mount.get('mountPath')).lstrip('/')}")

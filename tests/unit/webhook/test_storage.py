@@ -141,6 +141,43 @@ def test_a_workspace_of_the_user_is_shared_and_no_other_one_is_made():
     assert containers(pod)["tfadmit-sync"]["volumeMounts"] == [mine, nested]
 
 
+@pytest.mark.parametrize("path", ["/workspace/", "//workspace", "/workspace/.", "workspace"])
+def test_a_workspace_of_the_user_is_known_however_its_path_is_written(path):
+    mine = {"name": "scratch", "mountPath": path}
+    container = builders.make_container(volumeMounts=[mine])
+    pod = admitted(OUTPUT, containers=[container], volumes=[{"name": "scratch", "emptyDir": {}}])
+    assert pod["spec"]["containers"][0]["volumeMounts"] == [mine]
+    assert containers(pod)["tfadmit-sync"]["volumeMounts"] == [mine]
+
+
+def test_what_only_a_privileged_container_may_mount_is_mounted_without_that():
+    """The API server would refuse the pod: ours have no privileges."""
+    plain = {"name": "a", "mountPath": "/workspace"}
+    nested = {"name": "b", "mountPath": "/workspace/dataset/b"}
+    mine = [{**item, "mountPropagation": "Bidirectional"} for item in (plain, nested)]
+    container = builders.make_container(volumeMounts=mine, securityContext={"privileged": True})
+    pod = admitted(OUTPUT, containers=[container], volumes=[])
+    assert pod["spec"]["containers"][0]["volumeMounts"] == mine
+    assert containers(pod)["tfadmit-sync"]["volumeMounts"] == [plain, nested]
+
+
+def test_the_variables_come_along_of_which_a_mount_takes_its_folder():
+    """Without them neither container could be made: all see the same folder of the volume."""
+    name = {"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    place = {"name": "PLACE", "value": "runs/$(POD)"}
+    other = {"name": "TOKEN", "value": "hush"}
+    mine = {"name": "a", "mountPath": "/workspace", "subPathExpr": "$(PLACE)/$(TF_TASK_INDEX)"}
+    apart = {"name": "a", "mountPath": "/apart", "subPathExpr": "$(TOKEN)"}
+    container = builders.make_container(env=[name, other, place], volumeMounts=[mine, apart])
+    pod = admitted(OUTPUT, containers=[container], volumes=[{"name": "a", "emptyDir": {}}])
+    for found in (containers(pod)["tfadmit-fetch"], containers(pod)["tfadmit-sync"]):
+        assert found["volumeMounts"] == [mine]
+        assert found["env"][:2] == [name, place]
+        assert other not in found["env"]
+        assert [item["name"] for item in found["env"]].count("TF_TASK_INDEX") == 1
+    assert admission.admit(pod) == pod
+
+
 def test_the_users_own_variables_and_containers_stay():
     container = builders.make_container(env=[{"name": "SM_MODEL_DIR", "value": "/mine"}])
     own = {"name": "tfadmit-fetch", "image": "mine"}
@@ -212,6 +249,18 @@ def test_what_kubernetes_would_expand_stays_as_it_is_written():
     pod = admitted({"tfadmit.dev/data": "s3://bucket/$(HOME)/x"})
     inputs = variables(containers(pod)["tfadmit-fetch"])["TFADMIT_FETCH"]
     assert inputs == "data=s3://bucket/$$(HOME)/x"
+
+
+def test_no_variable_of_a_secret_gets_into_a_path_or_a_number():
+    annotations = {
+        "tfadmit.dev/output": "pvc://claim/$(AWS_SECRET_ACCESS_KEY)",
+        "tfadmit.dev/store-secret": "keys",
+        "jobset.sigs.k8s.io/restart-attempt": "$(AWS_SECRET_ACCESS_KEY)",
+    }
+    given = variables(containers(admitted(annotations))["tfadmit-sync"])
+    assert given["TFADMIT_OUTPUT_URI"] == "pvc://claim/$$(AWS_SECRET_ACCESS_KEY)/mnist"
+    assert given["TFADMIT_OUTPUT_MOUNT"] == "/tfadmit/output/$$(AWS_SECRET_ACCESS_KEY)/mnist"
+    assert given["TFADMIT_ATTEMPT"] == "$$(AWS_SECRET_ACCESS_KEY)"
 
 
 def test_image_and_resources_come_from_the_settings():
