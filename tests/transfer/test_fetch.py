@@ -220,6 +220,14 @@ REFUSALS = {
         {"TFADMIT_FETCH": "s3://{bucket}/in#sha256=" + "0" * 64},
         "#sha256= is for one file, and there are 2: leave it out",
     ),
+    "a name that is too long": (
+        {"TFADMIT_FETCH": "http://127.0.0.1:1/" + "x" * 256},
+        "and a part of it longer than 255 bytes",
+    ),
+    "a bundle of certificates that is not here": (
+        {"AWS_CA_BUNDLE": "/not/there.pem"},
+        "AWS_CA_BUNDLE names /not/there.pem, which cannot be read (No such file or directory)",
+    ),
     "a secret in the address": (
         {"TFADMIT_FETCH": "https://me:hush@example.org/x"},
         "https://…@example.org carries a user or password",
@@ -245,6 +253,17 @@ def test_a_mistake_is_a_sentence_with_the_address_and_exit_code_2(pod, capsys, c
     assert "hush" not in said
     assert pod.server.secret_key not in said
     assert not (pod.root / ".tfadmit/fetched.json").exists()
+
+
+@pytest.mark.parametrize("key", ["in/x", "in/x/y"])
+def test_a_name_that_is_a_file_and_a_folder_is_not_tried_again(pod, capsys, key):
+    """A store can have both, below one address; here the other one is there already."""
+    pod.put(key, b"x")
+    there = pod.root / "dataset/data/x"
+    there.parent.mkdir(parents=True)
+    there.mkdir() if key == "in/x" else there.write_bytes(b"")
+    assert reading(pod, f"s3://{pod.bucket}/in").fetch() == 2
+    assert "in a store one name can be a file and a folder" in capsys.readouterr().err
 
 
 def test_a_store_that_cannot_be_reached_is_a_fault_that_may_pass(pod, line, capsys):

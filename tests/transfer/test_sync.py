@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import operator
+import os
 import pathlib
 import re
 import signal
@@ -46,6 +47,26 @@ def test_a_program_that_ends_well_has_model_checkpoints_and_log_saved(pod):
     assert (status["job"], status["run"], status["attempt"], status["code"]) == (
         "mnist", "uid-1", 0, 0,
     )  # fmt: skip
+
+
+def test_what_programs_may_leave_in_their_folders_keeps_nothing_from_being_saved(pod, tmp_path):
+    """Links to themselves and to nothing, pipes, names that mean something elsewhere."""
+    odd = "a\\b:c*?#1"
+    pod.write(f"output/model/{odd}", b"graph")
+    pod.write(f"output/checkpoints/{odd}", b"state")
+    for folder in ("model", "checkpoints", "logs"):
+        here = pod.root / "output" / folder
+        here.mkdir(exist_ok=True)
+        (here / "loop").symlink_to("loop")
+        (here / "nothing").symlink_to("nowhere")
+        os.mkfifo(here / "pipe")
+    with pod.syncing():
+        pod.end(0)
+        assert pod.saved()["ok"]
+    assert world.assert_whole(pod, pod.status().model) == {odd: b"graph"}
+    later = pod.again(tmp_path / "again")
+    assert later.fetch() == 0
+    assert (later.root / "output/checkpoints" / odd).read_bytes() == b"state"
 
 
 def test_logs_and_checkpoints_are_saved_while_the_program_runs(pod):

@@ -61,5 +61,5 @@ def parse_ended(content: bytes) -> Ended | None:
             code=int(found["code"]),
             signal=None if signal is None else int(signal),
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None

@@ -13,6 +13,8 @@ from typing import BinaryIO
 from tfadmit_transfer import fault, manifest
 
 CHUNK = 1024 * 1024
+# What a name is refused with that is a file here and a folder there, or too long.
+_NEVER = (errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.ENAMETOOLONG)
 
 
 def scan(root: Path) -> list[manifest.File]:
@@ -145,6 +147,11 @@ def told() -> Iterator[None]:
             raise fault.RefusedError(
                 f"{where}: the volume of the workspace is too small for the data"
             ) from error
+        if error.errno in _NEVER:
+            raise fault.RefusedError(
+                f"{where}: this name cannot be had here: in a store one name can be a file and a "
+                "folder, and a part of it longer than 255 bytes"
+            ) from error
         raise fault.PassingError(where) from error
 
 
@@ -164,6 +171,10 @@ def _files(root: Path, folder: Path) -> Iterator[manifest.File]:
             found = entry.stat()
         except FileNotFoundError:
             continue
+        except OSError as error:
+            if error.errno == errno.ELOOP:  # a link to itself leads to no file
+                continue
+            raise
         if stat.S_ISREG(found.st_mode):
             yield manifest.File(
                 path=path.relative_to(root).as_posix(),

@@ -6,11 +6,21 @@ Written last, by the one task that saves. Versions only grow; unknown fields are
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import PurePath
+from typing import Any, Final
 
 from tfadmit_transfer import fault, layout, manifest
 
 VERSION = 1
+# What comes of reading what is no status.
+_NONE: Final = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +89,7 @@ def decode(content: bytes, *, where: str) -> Status:
             partial=_manifest(document.get("partial")),
             checkpoints=_manifest(document.get("checkpoints")),
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except _NONE as error:
         raise fault.RefusedError(f"{where} is no status of tfadmit ({error!r})") from error
 
 
@@ -112,6 +122,8 @@ def _manifest(section: Mapping[str, Any] | None) -> manifest.Manifest | None:
 
 def _safe(path: str) -> str:
     """Refuse a path that leads out of its folder: whoever can write the bucket wrote it."""
-    if path.startswith("/") or "\\" in path or {"", ".", ".."} & set(path.split("/")):
+    # Parts as this machine sees them: in Windows there are more ways to write them.
+    plain = tuple(path.split("/"))
+    if PurePath(path).parts != plain or {"", ".", ".."} & {*plain} or "\0" in path:
         raise ValueError(f"the path {path!r} leads elsewhere, in {layout.STATUS}")
     return path

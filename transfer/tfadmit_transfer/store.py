@@ -268,8 +268,18 @@ def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> 
     return obstore_store.LocalStore(prefix=mount or Path("/", where.path), mkdir=True)
 
 
+def _bundle(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise fault.RefusedError(
+            f"AWS_CA_BUNDLE names {path}, which cannot be read ({error.strerror}): it is the path "
+            "of a file with certificates, where this runs"
+        ) from error
+
+
 def _client(environ: Mapping[str, str], endpoint: str) -> dict[str, Any]:
     options = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
     if bundle := environ.get("AWS_CA_BUNDLE"):
-        options["root_certificate"] = Path(bundle).read_bytes()
+        options["root_certificate"] = _bundle(Path(bundle))
     return options

@@ -20,6 +20,9 @@ _ABSENT: Final = frozenset({"", "NoSuchKey", "NoSuchVersion", "NotFound"})
 # Too slow, too early, too many: the moment passes.
 _PASSING: Final = ("408", "409", "425", "429")
 
+# Of names that obstore cannot handle: a//b, a/../b, and x#1 in a folder.
+_NAMES: Final = ("object with invalid path", "Filenames containing")
+
 
 class AbsentError(fault.RefusedError):
     """There is no such object."""
@@ -49,7 +52,11 @@ def fault_of(
             f"{name}: no access with {used} ({said}): check that it is the right one, and its "
             "rights in the store"
         )
-    if isinstance(error, ValueError) or (status[:1] == "4" and status not in _PASSING):
+    if (
+        isinstance(error, ValueError)
+        or any(words in text for words in _NAMES)
+        or (status[:1] == "4" and status not in _PASSING)
+    ):
         return fault.RefusedError(f"{name}: the store refuses this ({said})")
     return fault.PassingError(f"{name}: {_reason(line, text, code=code, status=status)}")
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import pathlib
 
 import pytest
 from hypothesis import given
@@ -22,9 +23,9 @@ from tfadmit_transfer import (
 )
 
 paths = st.lists(
-    st.text(
-        st.characters(exclude_characters="/\\\0", exclude_categories=["Cs"]), min_size=1
-    ).filter(lambda word: word not in (".", "..")),
+    st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1).filter(
+        lambda word: word not in (".", "..")
+    ),
     min_size=1,
     max_size=3,
 ).map("/".join)
@@ -65,13 +66,32 @@ def test_what_is_no_status_is_told_with_its_address(content):
         status.decode(content, where="s3://b/status.json")
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "a//b", "", "a\\b", "."])
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "a//b", "", "a\0b", "."])
 @pytest.mark.parametrize("field", ["path", "key"])
 def test_a_status_that_leads_elsewhere_is_none(path, field):
     file = {"path": "x", "size": 1, "sha256": "0", "key": "x", field: path}
     document = {"version": 1, "job": "mnist", "model": {"files": [file]}}
     with pytest.raises(fault.RefusedError, match="leads elsewhere"):
         status.decode(json.dumps(document).encode(), where="x")
+
+
+@pytest.mark.parametrize("path", ["a\\b", "..\\x", "C:/x", "C:x"])
+def test_on_windows_more_ways_lead_elsewhere(path, monkeypatch):
+    """And elsewhere they are names, which programs may give their files."""
+    file = {"path": path, "size": 1, "sha256": "0", "key": "x"}
+    document = json.dumps({"version": 1, "job": "mnist", "model": {"files": [file]}}).encode()
+    assert status.decode(document, where="x").model == manifest.Manifest(
+        entries={path: manifest.Entry(path=path, size=1, sha256="0", key="x")}
+    )
+    monkeypatch.setattr(status, "PurePath", pathlib.PureWindowsPath)
+    with pytest.raises(fault.RefusedError, match="leads elsewhere"):
+        status.decode(document, where="x")
+
+
+@pytest.mark.parametrize("content", [b'{"version":1,"job":"x","code":1e999}', b"[" * 100_000])
+def test_a_status_that_no_program_wrote_is_a_sentence_too(content):
+    with pytest.raises(fault.RefusedError, match=r"x is no status of tfadmit"):
+        status.decode(content, where="x")
 
 
 def test_a_status_says_whether_there_is_a_model():
@@ -187,6 +207,16 @@ GOOGLE = (
         (OSError("x tcp connect error y"), fault.PassingError, "cannot be reached"),
         (OSError("operation timed out"), fault.PassingError, "did not answer in time"),
         (OSError("Generic: a - b"), fault.PassingError, "the connection failed (b)"),
+        (
+            OSError('Encountered object with invalid path: Path "a//b" contained empty segment'),
+            fault.RefusedError,
+            'refuses this (denied: Encountered object with invalid path: Path "a//b"',
+        ),
+        (
+            OSError("Generic LocalFileSystem error: Filenames containing trailing '/#\\d+/' x"),
+            fault.RefusedError,
+            "Filenames containing trailing '/#",
+        ),
         (ValueError("no such option"), fault.RefusedError, "refuses this (denied: no such option)"),
     ],
 )
@@ -227,7 +257,9 @@ def test_how_the_program_ended_is_read_or_nothing_is():
     assert handover.parse_ended(b'{"version":1,"attempt":2,"code":137,"signal":9}') == (
         handover.Ended(attempt=2, code=137, signal=9)
     )
-    for content in (b"", b"{", b"[]", b'"x"', b"{}", b'{"code":"x"}', b"\xff"):
+    for content in (b"", b"{", b"[]", b'"x"', b"{}", b'{"code":"x"}', b"\xff", b"[" * 100_000):
+        assert handover.parse_ended(content) is None
+    for content in (b'{"code":1e999}', b'{"code":0,"attempt":1e999}'):
         assert handover.parse_ended(content) is None
 
 
