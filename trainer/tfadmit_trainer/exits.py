@@ -6,6 +6,7 @@ its logs; anything else starts all tasks again together. I/O: standard error, an
 Kubernetes by `termination`.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -51,17 +52,28 @@ def retryable(code: int) -> bool:
 def leave(code: int, sentence: str) -> NoReturn:
     """End this process now, from any thread, with the sentence as its last words.
 
-    Not by an exception: TensorFlow's threads may hold a lock that a regular end waits for.
+    Not by an exception: TensorFlow's threads may hold a lock that a regular end waits for. Also
+    from a signal handler, and where nobody reads any more: the code counts more than the words.
     """
-    voice.say(sentence)
-    voice.say(f"exit code {code}: {MEANING.get(code, 'see above')}")
-    leave_reason(sentence)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(code)
+    try:
+        _say_at_last(sentence)
+        _say_at_last(f"exit code {code}: {MEANING.get(code, 'see above')}")
+        leave_reason(sentence)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(RuntimeError):
+                stream.flush()
+    finally:
+        os._exit(code)
+
+
+def _say_at_last(text: str) -> None:
+    try:
+        voice.say(text)
+    except RuntimeError:  # in a handler, in the middle of a line: the stream takes no second one
+        os.write(2, f"\n[tfadmit] {text}\n".encode(errors="replace"))
 
 
 def leave_reason(sentence: str) -> None:
     """Leave the reason where `kubectl describe pod` shows it."""
     if trouble := termination.write(sentence, environ=os.environ):
-        voice.say(trouble)
+        _say_at_last(trouble)

@@ -1,13 +1,21 @@
 """How a task ends: codes that the shipped runtime knows, and the last words."""
 
+import fcntl
+import os
+import struct
 import subprocess
 import sys
+import termios
+import textwrap
+import time
 from pathlib import Path
 
 import yaml
 
 from tfadmit_trainer import exits
 
+# What Linux keeps of a pipe that nobody reads.
+PIPE_BYTES = 65536
 RUNTIME = Path(__file__).parents[3] / "deploy/runtimes/tensorflow-distributed.yaml"
 
 
@@ -49,3 +57,40 @@ def test_leaving_says_why_on_the_log_and_to_kubernetes(tmp_path):
     assert ended.stdout == "before"
     assert "[tfadmit] worker 0 is tired\n[tfadmit] exit code 77: other tasks" in ended.stderr
     assert log.read_text() == "worker 0 is tired"
+
+
+def test_a_handler_in_the_middle_of_a_line_leaves_with_its_code_and_its_words():
+    """The log's reader is slow, so that the signal comes while a line is being written."""
+    script = textwrap.dedent(
+        """
+        import signal, sys
+        from tfadmit_trainer import exits
+        signal.signal(signal.SIGTERM, lambda *_: exits.leave(exits.TERMINATED, "asked to end"))
+        print("x" * 1_000_000, file=sys.stderr, flush=True)
+        """
+    )
+    command = [sys.executable, "-c", script]
+    environ = {**os.environ, "PYTHONUNBUFFERED": ""}
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE) as process:
+        while waiting(process.stderr) < PIPE_BYTES:
+            time.sleep(0.01)
+        process.terminate()
+        said = process.stderr.read().decode()
+    assert process.returncode == 143
+    assert "\n[tfadmit] asked to end\n" in said
+    assert "\n[tfadmit] exit code 143: the pod was asked to end\n" in said
+    assert "Traceback" not in said
+
+
+def waiting(stream):
+    return struct.unpack("i", fcntl.ioctl(stream, termios.FIONREAD, b"\0" * 4))[0]
+
+
+def test_leaving_where_nobody_reads_keeps_its_code():
+    script = "from tfadmit_trainer import exits; input(); exits.leave(75, 'nobody came')"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stderr.close()
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        assert process.wait(timeout=60) == 75
