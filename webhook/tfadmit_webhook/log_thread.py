@@ -75,7 +75,7 @@ class _Handler(logging.Handler):
             self._lost += 1
             return True
         if record.args:  # they may change before they are written
-            record.msg, record.args = record.getMessage(), None
+            record.msg, record.args = _message(record), None
         self._queue.put(record)
         return True
 
@@ -111,6 +111,13 @@ class _Handler(logging.Handler):
         except Exception as error:  # noqa: BLE001 - one bad record must not end the thread
             words = {"level": "error", "event": "log", "message": f"no line: {error!r}"}
             return json.dumps(words)
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception as error:  # noqa: BLE001 - whoever logs must not fail by it
+        return f"{record.msg!r}: its words do not fit ({error!r})"
 
 
 def pieces(lines: Sequence[str]) -> Iterator[str]:

@@ -41,6 +41,24 @@ def test_all_lines_are_written_in_order_when_the_context_ends():
     assert numbers == list(range(1000))
 
 
+def test_a_line_that_cannot_be_made_is_told_and_breaks_nobody():
+    """A library may log with too few words, or with an object that has none for itself."""
+    written = io.StringIO()
+    with log_thread.batched(written.write):
+        LOG.info(*("%s of %s", "one"))
+        LOG.info("%s", Wordless())
+        say(1)
+    first, second, third = map(json.loads, written.getvalue().splitlines())
+    assert first["message"].startswith("'%s of %s': its words do not fit (TypeError")
+    assert second["message"] == "'%s': its words do not fit (ValueError('no words'))"
+    assert third["event"] == "decision"
+
+
+class Wordless:
+    def __str__(self):
+        raise ValueError("no words")
+
+
 def test_many_lines_are_written_at_once():
     written: list[str] = []
     with log_thread.batched(written.append):
