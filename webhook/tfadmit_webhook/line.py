@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 _BROKEN = (EOFError, OSError)
+# Questions without an answer. A line holds some hundreds; then to ask would be to wait for ever.
+_MOST_OPEN = 16
 # The number of a message that nobody asked for.
 _UNASKED = -1
 
@@ -27,6 +29,7 @@ class Asker:
         self._connection = connection
         self._patience = patience
         self._number = 0
+        self._heard = 0
         self.last: dict[str, Any] = {}
         """The latest answer to each question, also when the other side is gone."""
 
@@ -36,9 +39,13 @@ class Asker:
 
     def ask(self, question: str) -> Any:  # noqa: ANN401 - whatever was asked for
         """Ask; None when there is no answer in time."""
-        self._number += 1
         end = time.monotonic() + self._patience
         try:
+            while self._number - self._heard >= _MOST_OPEN:
+                if not self._connection.poll(max(0.0, end - time.monotonic())):
+                    return None
+                self._take()
+            self._number += 1
             self._connection.send((self._number, question))
             while self._connection.poll(max(0.0, end - time.monotonic())):
                 if self._take() == self._number:
@@ -52,6 +59,7 @@ class Asker:
     def _take(self) -> int:
         number, answers = self._connection.recv()
         self.last |= answers
+        self._heard = max(self._heard, number)
         return int(number)
 
 

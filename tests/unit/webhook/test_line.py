@@ -32,7 +32,11 @@ class Far:
         self.answerer.close()
         await self.answerer.finish(5)
 
+    async def settle(self):
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+
     def stop(self):
+        self.run(self.settle())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
@@ -84,3 +88,29 @@ def test_what_a_process_leaves_behind_is_read_after_its_end(ends, far):
 def test_a_line_that_breaks_is_told_once(ends, far):
     ends[0].close()
     assert far.broken.wait(10)
+
+
+@pytest.mark.timeout(60)
+def test_asking_a_process_that_stands_still_never_waits_for_ever(ends):
+    """The line between two processes holds some hundred questions that nobody reads."""
+    asker = line.Asker(ends[0], patience=0.0)
+    assert [asker.ask("number") for _ in range(2000)] == [None] * 2000
+    far = Far(ends[1], number=lambda: 42)  # it goes on
+    try:
+        assert line.Asker(ends[0], patience=10).ask("number") == 42
+    finally:
+        far.stop()
+
+
+@pytest.mark.timeout(60)
+def test_a_process_that_goes_on_is_asked_again(ends):
+    asker = line.Asker(ends[0], patience=0.1)
+    for _ in range(40):
+        assert asker.ask("number") is None
+    far = Far(ends[1], number=lambda: 42)
+    try:
+        while asker.ask("number") is None:
+            pass
+        assert asker.last == {"number": 42}
+    finally:
+        far.stop()
