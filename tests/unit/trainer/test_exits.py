@@ -72,6 +72,7 @@ def test_a_handler_in_the_middle_of_a_line_leaves_with_its_code_and_its_words():
     command = [sys.executable, "-c", script]
     environ = {**os.environ, "PYTHONUNBUFFERED": ""}
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE) as process:
+        assert process.stderr
         while waiting(process.stderr) < PIPE_BYTES:
             time.sleep(0.01)
         process.terminate()
@@ -90,6 +91,8 @@ def test_leaving_where_nobody_reads_keeps_its_code():
     script = "from tfadmit_trainer import exits; input(); exits.leave(75, 'nobody came')"
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        assert process.stdin
         process.stderr.close()
         process.stdin.write(b"\n")
         process.stdin.close()
