@@ -266,6 +266,14 @@ def test_a_name_that_is_a_file_and_a_folder_is_not_tried_again(pod, capsys, key)
     assert "in a store one name can be a file and a folder" in capsys.readouterr().err
 
 
+def test_the_last_words_may_name_what_is_no_text(pod, tmp_path):
+    log = tmp_path / "termination-log"
+    whole = reading(pod, f"s3://{pod.bucket}/\udcff").environ
+    environ = {**whole, "TFADMIT_TERMINATION_LOG": str(log)}
+    assert cli.main(["fetch"], environ=environ) == 2
+    assert log.read_bytes().startswith(f"fetch: s3://{pod.bucket}/?".encode())
+
+
 def test_a_store_that_cannot_be_reached_is_a_fault_that_may_pass(pod, line, capsys):
     line.down = True
     pod = reading(pod, f"s3://{pod.bucket}/in", port=line.port)
