@@ -6,6 +6,7 @@ checked, so that a folder named `model` is never half of one. I/O: the store and
 
 import contextlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -136,15 +137,18 @@ class Pull:
         fresh = []
         for item in found:
             target = self.folder / local.inside(item.key)
-            if not target.exists() or target.stat().st_size != item.size:
+            if not _is_same(target, item):
                 # Without a size: the log of a running task grows meanwhile.
-                fresh.append(
-                    pieces.Piece(
-                        origin=self.at.origin(item.key), target=target, wanted=download.Wanted()
-                    )
+                piece = pieces.Piece(
+                    origin=self.at.origin(item.key), target=target, wanted=download.Wanted()
                 )
+                fresh.append((piece, item))
         if fresh:
-            pieces.bring(fresh, what=LOGS, patience=self.patience, bar=self.bar)
+            wanted = [piece for piece, _ in fresh]
+            pieces.bring(wanted, what=LOGS, patience=self.patience, bar=self.bar)
+        for piece, item in fresh:
+            # As it was listed: what was written since is seen by the next call.
+            os.utime(piece.target, (item.modified, item.modified))
         told = f"{progress.count(len(found), 'file')}, {len(fresh)} of them new or longer"
         return f"{LOGS}: {told}, in {self.folder / LOGS}" if found else ""
 
@@ -193,6 +197,14 @@ def _older(status: status_file.Status) -> str:
         return ""
     which = f"attempt {model.attempt}" if model.run == status.run else "an earlier job of this name"
     return f"; it is of {which}, since then {_how(status)}"
+
+
+def _is_same(target: Path, item: store.Object) -> bool:
+    """Whether a log was brought as it is: that of another job may well be as long."""
+    if not target.exists():
+        return False
+    found = target.stat()
+    return found.st_size == item.size and int(found.st_mtime) == int(item.modified)
 
 
 def _is_there(target: Path, saved: manifest.Manifest) -> bool:

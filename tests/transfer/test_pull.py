@@ -95,6 +95,18 @@ def test_a_second_pull_brings_nothing_twice(done, call, capsys):
     ]
 
 
+def test_a_log_of_another_job_that_is_as_long_is_brought_again(done, call, tmp_path):
+    """A job that is started again under its name often writes as many bytes."""
+    assert call() == 0
+    key = "results/mnist/logs/attempt-0/chief-0.log"
+    done.put(key, b"epoch 3\nepoch 4\n")
+    log = done.server.folder / done.bucket / key
+    later = log.stat().st_mtime + 60
+    os.utime(log, (later, later))
+    assert call() == 0
+    assert files(tmp_path / "mnist/logs") == {"attempt-0/chief-0.log": b"epoch 3\nepoch 4\n"}
+
+
 def test_a_damaged_file_on_this_machine_is_brought_again(done, call, tmp_path):
     assert call() == 0
     (tmp_path / "mnist/model/saved_model.pb").write_bytes(b"other")

@@ -44,6 +44,8 @@ class Object:
 
     key: str
     size: int
+    modified: float = 0.0
+    """When it was written, in seconds since 1970 by the clock of the store."""
 
 
 class Store:
@@ -166,7 +168,11 @@ class Store:
         cut = len(self._base) + 1 if self._base else 0
         for page in obstore.list(self._backend, prefix=self._full(prefix.rstrip("/"))):
             for item in page:
-                yield Object(key=item["path"][cut:], size=item["size"])
+                yield Object(
+                    key=item["path"][cut:],
+                    size=item["size"],
+                    modified=item["last_modified"].timestamp(),
+                )
 
     def _full(self, key: str) -> str:
         return "/".join(part for part in (self._base, key) if part)
