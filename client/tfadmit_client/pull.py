@@ -116,6 +116,7 @@ class Pull:
     def _section(self, name: str, saved: manifest.Manifest) -> str:
         target = self.folder / name
         told = f"{progress.count(len(saved.entries), 'file')}, {progress.size(saved.size)}"
+        inside = {path: local.inside(path) for path in saved.entries}
         if _is_there(target, saved):
             return f"{name}: {told}, was there already"
         draft = self.folder / f".{name}.pulling"
@@ -123,7 +124,7 @@ class Pull:
         wanted = [
             pieces.Piece(
                 origin=self.at.origin(entry.key),
-                target=draft / entry.path,
+                target=draft / inside[entry.path],
                 wanted=download.Wanted(size=entry.size, sha256=entry.sha256),
             )
             for entry in saved.entries.values()

@@ -70,7 +70,7 @@ def _restore(at: store.Store, told: options.Options, *, patience: retry.Patience
     wanted = [
         pieces.Piece(
             origin=at.origin(entry.key),
-            target=Path(told.place.checkpoints, entry.path),
+            target=Path(told.place.checkpoints, local.inside(entry.path)),
             wanted=download.Wanted(size=entry.size, sha256=entry.sha256),
         )
         for entry in saved.entries.values()

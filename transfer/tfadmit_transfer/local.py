@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO
 
 from tfadmit_transfer import fault, manifest
@@ -80,8 +80,10 @@ def inside(path: str) -> PurePosixPath:
     Raises:
         RefusedError: it would lead out of that.
     """
-    if path.startswith("/") or {"", ".", ".."} & set(path.split("/")):
-        raise fault.RefusedError(f"the key {path!r} is no path of a file")
+    parts = tuple(path.split("/"))
+    # As this machine sees them, too: in Windows there are more ways to lead out of a folder.
+    if {"", ".", ".."} & {*parts} or PurePath(path).parts != parts or "\0" in path:
+        raise fault.RefusedError(f"{path!r} is no path of a file on this machine")
     return PurePosixPath(path)
 
 

@@ -13,6 +13,7 @@ from tfadmit_transfer import (
     fault,
     handover,
     layout,
+    local,
     manifest,
     options,
     progress,
@@ -83,9 +84,10 @@ def test_on_windows_more_ways_lead_elsewhere(path, monkeypatch):
     assert status.decode(document, where="x").model == manifest.Manifest(
         entries={path: manifest.Entry(path=path, size=1, sha256="0", key="x")}
     )
-    monkeypatch.setattr(status, "PurePath", pathlib.PureWindowsPath)
-    with pytest.raises(fault.RefusedError, match="leads elsewhere"):
-        status.decode(document, where="x")
+    assert str(local.inside(path)) == path
+    monkeypatch.setattr(local, "PurePath", pathlib.PureWindowsPath)
+    with pytest.raises(fault.RefusedError, match="no path of a file on this machine"):
+        local.inside(path)
 
 
 @pytest.mark.parametrize("content", [b'{"version":1,"job":"x","code":1e999}', b"[" * 100_000])
