@@ -42,7 +42,12 @@ def fault_of(
         return fault.RefusedError(
             f"{name}: the bucket {bucket} does not exist: create it, or name another"
         )
-    if not absent and (lacking := credentials.missing(where, environ)) and _asks(text, status):
+    odd = isinstance(error, ValueError) or any(words in text for words in _NAMES)
+    if (
+        not (absent or odd)
+        and (lacking := credentials.missing(where, environ))
+        and _asks(text, status)
+    ):
         return fault.RefusedError(f"{name}: {_lacking(lacking, where, mend)}")
     if absent and code in _ABSENT:
         return AbsentError(f"{name}: there is nothing")
@@ -52,11 +57,7 @@ def fault_of(
             f"{name}: no access with {used} ({said}): check that it is the right one, and its "
             "rights in the store"
         )
-    if (
-        isinstance(error, ValueError)
-        or any(words in text for words in _NAMES)
-        or (status[:1] == "4" and status not in _PASSING)
-    ):
+    if odd or (status[:1] == "4" and status not in _PASSING):
         return fault.RefusedError(f"{name}: the store refuses this ({said})")
     return fault.PassingError(f"{name}: {_reason(line, text, code=code, status=status)}")
 

@@ -236,6 +236,15 @@ def test_an_answer_of_a_store_becomes_a_sentence(error, kind, sentence):
     assert "Debug source" not in str(found)
 
 
+def test_a_name_that_cannot_be_handled_is_no_lack_of_credentials():
+    """With the service account of a node the environment has none."""
+    for error in (ValueError("Could not parse path"), OSError("object with invalid path: x")):
+        found = store_answer.fault_of(
+            error, name="s3://b-1/x", where=uri.parse("s3://b-1"), environ={}, mend=""
+        )
+        assert "the store refuses this (denied: " in str(found)
+
+
 def test_progress_is_told_every_so_often_and_what_was_there_is_no_speed():
     now = iter([0.0, 1.0, 10.0, 10.0, 10.0, 20.0])
     said: list[str] = []
