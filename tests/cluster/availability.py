@@ -7,6 +7,7 @@ neither needed nor disturbed.
 import base64
 import contextlib
 import copy
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -79,6 +80,12 @@ def wait_until_called(cluster: Cluster, create: Callable[[int], Json]) -> None:
         return ""
 
     cluster.wait(tried, until=lambda error: not error, what="the webhook is called", timeout=60)
+
+
+def wait_until_made(report: load.Report, least: int) -> None:
+    """Go on until so many pods are made, or one failed: a slow machine takes longer for them."""
+    while len(report.outcomes) < least and not report.failures:
+        time.sleep(0.1)
 
 
 def show(capsys: Any, what: str, report: load.Report) -> None:
