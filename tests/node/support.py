@@ -11,6 +11,8 @@ from harness.cluster import Cluster, load
 from harness.node import images
 
 Json = dict[str, Any]
+# A machine with other work starts a container in half a minute.
+_LONGEST_SECONDS = 120.0
 
 
 def pod(
@@ -43,6 +45,20 @@ def started(cluster: Cluster, *pods: Json) -> list[Object]:
     return [_phase(cluster, item, "Running") for item in pods]
 
 
+def ready(cluster: Cluster, item: Json) -> Object:
+    """Apply a pod and wait until its readiness probe succeeds."""
+    started(cluster, item)
+    return cluster.wait(
+        lambda: cluster.get("Pod", item["metadata"]["name"], item["metadata"]["namespace"]),
+        until=lambda pod: (
+            ("Ready", "True")
+            in {(one["type"], one["status"]) for one in pod["status"]["conditions"]}
+        ),
+        timeout=_LONGEST_SECONDS,
+        what=f"pod {item['metadata']['name']} is ready",
+    )
+
+
 def ended(cluster: Cluster, item: Json, *, well: bool = True) -> Object:
     """Apply a pod and wait until it ended."""
     cluster.apply(item)
@@ -68,7 +84,7 @@ def _phase(cluster: Cluster, item: Json, phase: str) -> Object:
     seen = cluster.wait(
         lambda: cluster.get("Pod", name, namespace),
         until=lambda pod: pod["status"].get("phase") in (phase, *final),
-        timeout=60,
+        timeout=_LONGEST_SECONDS,
         what=f"pod {name} is {phase}",
     )
     if seen["status"]["phase"] != phase:

@@ -107,7 +107,10 @@ def test_row_15_an_eviction_is_followed_into_the_next_attempt(cluster, namespace
     )
     thread = threading.Thread(target=lambda: lines.extend(follower.lines()), daemon=True)
     thread.start()
-    reaches(cluster, namespace, "Running")
+    # A pod that is evicted before its program began has no line.
+    cluster.wait(
+        lambda: len(lines), until=lambda count: count == 2, what="a line of each", timeout=120
+    )
     pods = cluster.list("Pod", namespace)
     trainings.evict(cluster, pods[0])
     thread.join(timeout=120)

@@ -43,7 +43,10 @@ def last(nodes: Nodes) -> str:
 def server(cluster: Cluster, namespace: str, first: str) -> str:
     """A server on the first node, behind a Service; the name of its pod."""
     labels = {"app": "server"}
-    support.started(cluster, support.pod(namespace, "server", *_SERVE, node=first, labels=labels))
+    # kubectl port-forward ends at the first connection that is refused.
+    probe = {"tcpSocket": {"port": 8000}, "periodSeconds": 1}
+    pod = support.pod(namespace, "server", *_SERVE, node=first, labels=labels, readinessProbe=probe)
+    support.ready(cluster, pod)
     service = {
         "apiVersion": "v1",
         "kind": "Service",
