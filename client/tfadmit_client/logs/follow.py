@@ -40,7 +40,7 @@ class Options:
     choice: choose.Choice = field(default_factory=choose.Choice)
     tail: int | None = None
     tell: Callable[[str], None] = lambda _: None
-    """Is told of each change of the job's state."""
+    """Is told of each change of the job's state, and of what is missing."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -56,7 +56,8 @@ class Follower:
         self._cluster = cluster
         self._namespace, self._name = namespace, name
         self._options = options or Options()
-        self._queue: queue.Queue[Line | Exception | None] = queue.Queue(maxsize=_AHEAD)
+        self._queue: queue.Queue[Line | str | Exception | None] = queue.Queue(maxsize=_AHEAD)
+        """Lines, what is to be told, what is to be raised, and that the job has changed."""
         self._stop = threading.Event()
         self._readers: dict[source.Run, threading.Thread] = {}
         self._streams: dict[source.Run, source.Stream] = {}
@@ -109,7 +110,9 @@ class Follower:
                 return
             if isinstance(item, Exception):
                 raise item
-            if item is None:
+            if isinstance(item, str):
+                self._options.tell(item)
+            elif item is None:
                 until = min(until, begun + _SOONEST_SECONDS)
             else:
                 yield item
@@ -192,6 +195,8 @@ class Follower:
         try:
             for line in stream.lines(self._cluster, run, options):
                 self._put(line)
+        except stream.GoneError as error:
+            self._put(f"the end of the log of {run.replica} is missing: {error}")
         except listing.ReadError as error:
             self._put(fault.ClientError(f"the log of {run.replica} cannot be read: {error}"))
         except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
@@ -199,11 +204,11 @@ class Follower:
         finally:
             self._streams.pop(run, None)
 
-    def _put(self, item: Line | Exception) -> None:
+    def _put(self, item: Line | str | Exception) -> None:
         while not self._stop.is_set() and not self._has_put(item):
             pass
 
-    def _has_put(self, item: Line | Exception) -> bool:
+    def _has_put(self, item: Line | str | Exception) -> bool:
         try:
             self._queue.put(item, timeout=1)
         except queue.Full:

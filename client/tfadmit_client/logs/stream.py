@@ -15,6 +15,16 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 # 400 until the container has started, 404 when its node is gone, 408 and 429 while the API server
 # is busy; 500 and above while the node does not answer. Before the next try the pod is looked for.
 _PASSING = frozenset({400, 404, 408, 429})
+# With status 200 the kubelet answers in words when a log is gone, or cannot be watched
+# (kubernetes/kubernetes#142258). Lines of the program begin with their time.
+_WORDS_OF_THE_NODE = (
+    b"unable to retrieve container logs for ",
+    b"failed to try resolving symlinks in path ",
+    b"failed to open log file ",
+    b"failed to create fsnotify watcher: ",
+    b"failed to get container status ",
+    b"rpc error: code = ",
+)
 # Of one that is not followed; a break in the middle is mended as when following.
 _TRIES = 3
 
@@ -33,10 +43,15 @@ class Options:
     """Is told of each connection, so that somebody else can interrupt it."""
 
 
+class GoneError(listing.ReadError):
+    """The node has the log no more, and not all of it is known to have been told."""
+
+
 def lines(cluster: source.Cluster, run: source.Run, options: Options) -> Iterator[Line]:
     """Give each line once; when following, until the run has ended or its pod is gone.
 
     Raises:
+        GoneError: its node has it no more.
         ReadError: it cannot be read; when following, only what another try would not mend.
     """
     reader = _Reader(cluster, run, options)
@@ -53,6 +68,8 @@ def lines(cluster: source.Cluster, run: source.Run, options: Options) -> Iterato
             if not options.follow or (error.status not in _PASSING and error.status < 500):
                 raise
         if reader.over:
+            if reader.gone:
+                raise GoneError(f"the node has it no more: {reader.gone}")
             return
         pause = _FIRST_PAUSE if reader.told > told else min(2 * pause, _LONGEST_PAUSE)
         options.sleep(pause)
@@ -69,6 +86,12 @@ class _Reader:
         self.told = 0
         self.over = False
         """Whether the last line has been told."""
+
+        self.gone = ""
+        """What the node says in place of a log, when its end may be missing."""
+
+        self._ended = False
+        """Whether a connection that followed the log came to its end in order."""
 
     def once(self) -> Iterator[Line]:
         """Give the lines of one connection that were not told before."""
@@ -90,11 +113,15 @@ class _Reader:
         )
         self._options.opened(stream)
         for raw in stream:
+            if raw.startswith(_WORDS_OF_THE_NODE):
+                self.gone = "" if self._ended else raw.decode("utf-8", "replace").strip()
+                self.over = last
+                return
             # Without its line feed it is a line that was cut off, unless it is the last one.
             if (raw.endswith(b"\n") or last) and (line := self._line(raw)):
                 self.told += 1
                 yield line
-        self.over = last
+        self.over, self.gone, self._ended = last, "", True
 
     def _line(self, raw: bytes) -> Line | None:
         taken = self._position.take(raw)

@@ -116,6 +116,48 @@ def test_a_container_that_was_started_again_is_read_as_the_previous_one():
     assert cluster.asked[0][1]["previous"] == "true"
 
 
+GONE = b"unable to retrieve container logs for containerd://eab4a5f4"
+
+
+def test_what_a_node_says_of_a_log_that_it_has_no_more_is_no_line():
+    cluster = make.Cluster(Pod=[make.ended("mnist", code=0)])
+    cluster.logs[RUN.pod] = [[GONE]]
+    with pytest.raises(stream.GoneError, match="the node has it no more: unable to retrieve"):
+        read(cluster, follow=True)
+
+
+def test_what_a_node_says_of_a_log_that_was_read_to_its_end_is_not_told():
+    cluster = make.Cluster(Pod=[make.running("mnist")])
+    cluster.logs[RUN.pod] = [[stamped(1), stamped(2)], [GONE]]
+
+    def sleep(_):
+        cluster.kinds["Pod"] = [make.ended("mnist", code=0)]
+
+    found = stream.lines(cluster, RUN, stream.Options(follow=True, sleep=sleep))
+    assert [line.text for line in found] == ["line 1", "line 2"]
+
+
+def test_a_line_of_the_program_may_say_what_nodes_say():
+    cluster = make.Cluster(Pod=[make.ended("mnist", code=0)])
+    cluster.logs[RUN.pod] = [[stamped(1, text=GONE.decode())]]
+    assert read(cluster, follow=True) == [GONE.decode()]
+
+
+def test_a_log_that_cannot_be_watched_is_read_again_and_again():
+    """The kubelet of a node that has no inotify watch left gives the lines so far."""
+    cluster = make.Cluster(Pod=[make.running("mnist")])
+    full = b"failed to create fsnotify watcher: too many open files"
+    cluster.logs[RUN.pod] = [[stamped(1), full], [stamped(1), stamped(2), full], [stamped(2)]]
+    ends = itertools.count()
+
+    def sleep(_):
+        if next(ends) == 1:
+            cluster.kinds["Pod"] = [make.ended("mnist", code=0)]
+
+    found = stream.lines(cluster, RUN, stream.Options(follow=True, sleep=sleep))
+    assert [line.text for line in found] == ["line 1", "line 2"]
+
+
 def test_another_pod_of_the_same_name_is_not_read():
     other = make.running("mnist")
     other["metadata"]["uid"] = "another"
@@ -196,6 +238,23 @@ def followed(cluster, **options):
         cluster, namespace="team", name="mnist", options=follow.Options(**{"poll": 0.01, **options})
     )
     return follower, list(follower.lines())
+
+
+def test_a_log_that_its_node_has_no_more_is_told_and_does_not_end_the_following():
+    cluster = make.Cluster(
+        TrainJob=[make.trainjob("mnist", make.condition("Complete"))],
+        JobSet=[make.jobset("mnist")],
+        Pod=[make.ended("mnist", 0, code=0), make.ended("mnist", 1, code=0)],
+    )
+    cluster.logs["mnist-node-0-0-0"] = [[GONE]]
+    cluster.logs["mnist-node-0-1-0"] = [[stamped(1)]]
+    told: list[str] = []
+    _, lines = followed(cluster, tell=told.append)
+    assert [line.text for line in lines] == ["line 1"]
+    assert told[-1] == (
+        "the end of the log of worker-0 is missing: the node has it no more: "
+        "unable to retrieve container logs for containerd://eab4a5f4"
+    )
 
 
 def test_a_job_that_has_ended_is_followed_to_its_end():
