@@ -3,7 +3,7 @@
 import pytest
 
 from cluster import support
-from tfadmit_trainer import contract
+from tfadmit_trainer import encoding
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
 
@@ -45,7 +45,7 @@ def test_a_trainjob_without_a_trainer_section_gets_the_runtimes_nodes(cluster, n
 def test_the_environment_that_was_injected_is_read_back_by_the_library(cluster, namespace, runtime):
     cluster.apply(support.trainjob(namespace, runtime=runtime, numNodes=2))
     for index, pod in enumerate(support.pods(cluster, namespace, count=2)):
-        task = contract.task_from(support.env(pod))
+        task = encoding.task_from(support.env(pod))
         assert (task.role, task.index, task.cluster.size("worker")) == ("worker", index, 2)
 
 

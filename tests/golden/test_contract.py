@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from tfadmit_trainer import contract
+from tfadmit_trainer import contract, encoding
 
 HERE = pathlib.Path(__file__).parent / "contract"
 ALL = sorted(HERE.glob("v*/*.json"))
@@ -26,14 +26,14 @@ def read(path):
 @pytest.mark.parametrize("path", CURRENT, ids=lambda path: path.stem)
 def test_what_is_injected_today_is_what_the_contract_says(path):
     task, document = read(path)
-    env = contract.environment(task, max_inline_bytes=document["maxInlineBytes"])
+    env = encoding.environment(task, max_inline_bytes=document["maxInlineBytes"])
     assert list(env.items()) == list(document["environment"].items())
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_environment_ever_injected_is_still_read(path):
     task, document = read(path)
-    found = contract.task_from(document["environment"])
+    found = encoding.task_from(document["environment"])
     assert found == contract.Task(
         cluster=task.cluster.seen_by(task.role), role=task.role, index=task.index
     )

@@ -53,11 +53,12 @@ def test_the_wheel_requires_nothing_unless_an_extra_is_asked_for(wheel):
 def test_the_library_works_in_an_image_that_has_only_python(wheel, name, tmp_path):
     python = interpreter(name)
     check = (
-        "import sys, tfadmit_trainer, tfadmit_trainer.contract as contract\n"
-        'cluster = contract.decode(\'{"worker":["h-{0..1}:1"]}\')\n'
+        "import sys, tfadmit_trainer\n"
+        "from tfadmit_trainer import contract, encoding\n"
+        'cluster = encoding.decode(\'{"worker":["h-{0..1}:1"]}\')\n'
         "task = contract.Task(cluster=cluster, role='worker', index=1)\n"
-        "env = contract.environment(task, max_inline_bytes=9999)\n"
-        "assert contract.task_from(env) == task\n"
+        "env = encoding.environment(task, max_inline_bytes=9999)\n"
+        "assert encoding.task_from(env) == task\n"
         "foreign = {m.partition('.')[0] for m in sys.modules} & "
         "{'flask', 'kubernetes', 'cryptography', 'tensorflow', 'yaml', 'pydantic'}\n"
         "assert not foreign, foreign\n"

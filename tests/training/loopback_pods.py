@@ -14,7 +14,7 @@ from typing import Any
 import admission
 import builders
 from harness import loopback
-from tfadmit_trainer import contract, pattern
+from tfadmit_trainer import contract, encoding, pattern
 
 Environment = dict[str, str]
 
@@ -59,7 +59,7 @@ def _pods(jobset: Any, attempt: int | None) -> list[Any]:
 
 
 def _places(compact: str) -> dict[str, str]:
-    cluster = contract.decode(compact)
+    cluster = encoding.decode(compact)
     return {
         address: f"127.0.0.1:{loopback.free_port()}"
         for role in contract.ROLES
@@ -70,7 +70,7 @@ def _places(compact: str) -> dict[str, str]:
 def _moved(env: Mapping[str, str], places: Mapping[str, str]) -> Environment:
     """The same environment elsewhere."""
     moved = dict(env)
-    cluster = contract.decode(env["TFADMIT_CLUSTER"])
+    cluster = encoding.decode(env["TFADMIT_CLUSTER"])
     spelled = {
         role: [places[address] for address in pattern.expand(cluster.patterns(role))]
         for role in contract.ROLES

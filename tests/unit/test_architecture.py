@@ -17,6 +17,7 @@ OUTSIDE = {
 PURE = [
     *(ROOT / "trainer/tfadmit_trainer").glob("pattern.py"),
     *(ROOT / "trainer/tfadmit_trainer").glob("contract.py"),
+    *(ROOT / "trainer/tfadmit_trainer").glob("encoding.py"),
     *(
         ROOT / f"webhook/tfadmit_webhook/{name}.py"
         for name in (

@@ -7,7 +7,7 @@ own host name, told to the log, and handed to TensorFlow where that is safe.
 import os
 from typing import Final
 
-from tfadmit_trainer import context, contract, discovery, late, pattern, sources
+from tfadmit_trainer import context, contract, discovery, encoding, late, pattern, sources
 from tfadmit_trainer.context import TaskContext
 from tfadmit_trainer.contract import Task
 from tfadmit_trainer.fault import SetupError
@@ -88,12 +88,12 @@ def _put_tf_config(made: TaskContext, *, host: Host, replaces: bool) -> bool:
         return False
     if before is not None and fits(before):
         if replaces:
-            host.environ[contract.TF_CONFIG_ENV] = contract.tf_config(made.task)
+            host.environ[contract.TF_CONFIG_ENV] = encoding.tf_config(made.task)
         return replaces
     host.environ.pop(contract.TF_CONFIG_ENV, None)
     # The estimate costs nothing and is never too small; ten thousand addresses are not even made.
-    roomy = contract.tf_config_length(made.cluster) < _MOST_BYTES - 64
-    if roomy and fits(text := contract.tf_config(made.task)):
+    roomy = encoding.tf_config_length(made.cluster) < _MOST_BYTES - 64
+    if roomy and fits(text := encoding.tf_config(made.task)):
         host.environ[contract.TF_CONFIG_ENV] = text
     else:
         host.say(

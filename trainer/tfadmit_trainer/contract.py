@@ -1,16 +1,14 @@
 """The wire contract between the webhook and the library in the training container.
 
 Every name that crosses a process boundary stands here, once, with who writes it, who reads it and
-whether a user may set it. Encoding and decoding stand side by side. Standard library only, no I/O:
-the webhook imports this module, and it runs in any training image with Python 3.10 or newer.
+whether a user may set it, and what the names are about: clusters and their tasks. `encoding` writes
+and reads them. Standard library only, no I/O: the webhook imports this module, and it runs in any
+training image with Python 3.10 or newer.
 
 The two sides run in different images and are upgraded at different times, so a change of meaning
 needs a new `VERSION`; names are only ever added.
 """
 
-import functools
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -111,8 +109,8 @@ QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
 # --- environment variables ---------------------------------------------------------------------
-# The pod webhook writes them before the user's own variables, in the order of `environment()`.
-# A user may set any of them; his value wins.
+# The pod webhook writes them before the user's own variables, in the order of
+# `encoding.environment()`. A user may set any of them; his value wins.
 
 TASK_TYPE_ENV: Final = "TF_TASK_TYPE"  # role of this task
 TASK_INDEX_ENV: Final = "TF_TASK_INDEX"  # index of this task within its role
@@ -125,12 +123,6 @@ PS_HOSTS_ENV: Final = "TF_PS_HOSTS"
 ATTEMPT_ENV: Final = "TFADMIT_ATTEMPT"
 CLUSTER_ENV: Final = "TFADMIT_CLUSTER"  # the compact cluster, always; the library expands it
 TF_CONFIG_ENV: Final = "TF_CONFIG"  # TensorFlow's own standard JSON, while it fits
-
-_HOSTS_ENV: Final[tuple[tuple[Role, str], ...]] = (
-    ("chief", CHIEF_HOSTS_ENV),
-    ("worker", WORKER_HOSTS_ENV),
-    ("ps", PS_HOSTS_ENV),
-)
 
 
 class ContractError(ValueError):
@@ -182,177 +174,3 @@ class Task:
     cluster: Cluster
     role: Role
     index: int
-
-
-# --- the compact cluster -----------------------------------------------------------------------
-
-
-def encode(cluster: Cluster) -> str:
-    """Write a cluster in compact form: `{"v":1,"worker":["job-node-0-{0..3}.job:12345"]}`."""
-    document: dict[str, object] = {"v": VERSION}
-    for role in ROLES:
-        if patterns := cluster.patterns(role):
-            document[role] = patterns
-    return _dump(document)
-
-
-def decode(text: str) -> Cluster:
-    """Read a cluster in compact form. A missing `v` stands for the current version.
-
-    Raises:
-        ContractError: the text is no such JSON, of another version, or has no task.
-    """
-    document = _load_object(text, what="the compact cluster")
-    version = document.pop("v", VERSION)
-    if version != VERSION or isinstance(version, bool):
-        raise ContractError(
-            f"the compact cluster has version {version!r}, this tfadmit reads version {VERSION}: "
-            "use the same tfadmit in the image as in the webhook"
-        )
-    if unknown := sorted(set(document) - set(ROLES)):
-        raise ContractError(f"unknown role {unknown[0]!r}: use {', '.join(ROLES)}")
-    cluster = Cluster(**{role: _patterns(role, value) for role, value in document.items()})
-    _check_sizes(cluster)
-    return cluster
-
-
-def _patterns(role: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ContractError(f'{role} must be a list of addresses: "{role}":["host:port"]')
-    try:
-        for item in value:
-            pattern.parse(item)
-    except pattern.PatternError as error:
-        raise ContractError(f"{role}: {error}") from error
-    return tuple(value)
-
-
-def _check_sizes(cluster: Cluster) -> None:
-    sizes = {role: cluster.size(role) for role in ROLES}
-    if not any(sizes.values()):
-        raise ContractError('the compact cluster has no task: {"worker":["host:port"]}')
-    if sum(sizes.values()) > pattern.MAX_TASKS:
-        raise ContractError(f"the compact cluster has more than {pattern.MAX_TASKS:,} tasks")
-    for role in ("chief", "evaluator"):
-        if sizes[role] > 1:
-            raise ContractError(f"TensorFlow allows one {role}, the cluster has {sizes[role]}")
-
-
-# --- TF_CONFIG ---------------------------------------------------------------------------------
-
-
-def tf_config(task: Task) -> str:
-    """Write the TF_CONFIG of a task, as TensorFlow's TFConfigClusterResolver reads it."""
-    seen = task.cluster.seen_by(task.role)
-    head = _cluster_json(seen)
-    return f'{{"cluster":{head},"task":{{"type":"{task.role}","index":{task.index}}}}}'
-
-
-def tf_config_length(cluster: Cluster) -> int:
-    """Give the number of bytes of a cluster's largest TF_CONFIG, without building it.
-
-    All tasks of a cluster get the same answer, so that either all or none have it inline.
-    """
-    roles = [role for role in ROLES if cluster.patterns(role)]
-    total = len('{"cluster":{},"task":{"type":"evaluator","index":}}') + len(str(pattern.MAX_TASKS))
-    for role in roles:
-        count = cluster.size(role)
-        # "role":[ … ], and for each address two quotes and a comma
-        total += len(role) + 6 + pattern.length(cluster.patterns(role)) + 3 * count
-    return total
-
-
-@functools.lru_cache(maxsize=512)
-def _cluster_json(cluster: Cluster) -> str:
-    lists = {role: list(pattern.expand(cluster.patterns(role))) for role in ROLES}
-    return _dump({role: hosts for role, hosts in lists.items() if hosts})
-
-
-@functools.lru_cache(maxsize=512)
-def _hosts(patterns: tuple[str, ...]) -> str:
-    return ",".join(pattern.expand(patterns))
-
-
-# --- the environment of a task -----------------------------------------------------------------
-
-
-def environment(task: Task, *, max_inline_bytes: int) -> dict[str, str]:
-    """Write the environment of a task, in the order in which it is injected.
-
-    Host lists and TF_CONFIG are left out when TF_CONFIG could exceed `max_inline_bytes`: Linux
-    refuses one environment string over 128 KiB (MAX_ARG_STRLEN), and every pod object carries its
-    own copy. TFADMIT_CLUSTER is always there.
-    """
-    shared = _shared(task.cluster, task.role == "evaluator", max_inline_bytes)
-    env = {
-        TASK_TYPE_ENV: task.role,
-        TASK_INDEX_ENV: str(task.index),
-        NUM_WORKERS_ENV: shared.workers,
-        PORT_ENV: str(pattern.port(task.cluster.patterns(task.role), task.index)),
-        CLUSTER_ENV: shared.compact,
-        **shared.hosts,
-    }
-    if shared.inline:
-        env[TF_CONFIG_ENV] = tf_config(task)
-    return env
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """What all tasks of a cluster find in their environment alike."""
-
-    workers: str
-    compact: str
-    hosts: Mapping[str, str]
-    inline: bool
-
-
-@functools.lru_cache(maxsize=512)
-def _shared(cluster: Cluster, by_evaluator: bool, max_inline_bytes: int) -> _Shared:  # noqa: FBT001 - part of the cache's key
-    seen = cluster.seen_by("evaluator" if by_evaluator else "worker")
-    inline = fits(cluster, max_inline_bytes=max_inline_bytes)
-    known = [(name, seen.patterns(role)) for role, name in _HOSTS_ENV] if inline else []
-    return _Shared(
-        workers=str(seen.size("worker")),
-        compact=encode(seen),
-        hosts={name: _hosts(patterns) for name, patterns in known if patterns},
-        inline=inline,
-    )
-
-
-def fits(cluster: Cluster, *, max_inline_bytes: int) -> bool:
-    """Whether TF_CONFIG and the host lists of this cluster are carried inline."""
-    return tf_config_length(cluster) <= max_inline_bytes
-
-
-def task_from(environ: Mapping[str, str]) -> Task:
-    """Read back what `environment()` wrote, from the variables that are always there.
-
-    Raises:
-        ContractError: a variable is missing or does not follow the contract.
-    """
-    missing = [name for name in (CLUSTER_ENV, TASK_TYPE_ENV, TASK_INDEX_ENV) if name not in environ]
-    if missing:
-        raise ContractError(f"{', '.join(missing)} not set: was this pod admitted by tfadmit?")
-    role, index = environ[TASK_TYPE_ENV], environ[TASK_INDEX_ENV]
-    cluster = decode(environ[CLUSTER_ENV])
-    for known in ROLES:
-        if role == known and index.isascii() and index.isdigit():
-            if int(index) < cluster.size(known):
-                return Task(cluster=cluster, role=known, index=int(index))
-            raise ContractError(f"{CLUSTER_ENV} has no {role} {index}")
-    raise ContractError(f"{TASK_TYPE_ENV}={role!r} {TASK_INDEX_ENV}={index!r} name no task")
-
-
-def _load_object(text: str, *, what: str) -> dict[str, object]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ContractError(f"{what} is not JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise ContractError(f'{what} must be a JSON object: {{"worker":["host:port"]}}')
-    return document
-
-
-def _dump(document: object) -> str:
-    return json.dumps(document, separators=(",", ":"))

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Final
 
-from tfadmit_trainer import contract, exits, fault, peers
+from tfadmit_trainer import contract, encoding, exits, fault, peers
 from tfadmit_trainer.context import TaskContext
 from tfadmit_trainer.untyped import Unknown
 
@@ -33,7 +33,7 @@ class MeetingError(fault.StartError):
 
 def card(context: TaskContext) -> dict[str, Unknown]:
     """Say who this task is and what it knows; all but role and index must be the same for all."""
-    seen = contract.encode(context.cluster.seen_by("worker"))
+    seen = encoding.encode(context.cluster.seen_by("worker"))
     return {
         "tfadmit": contract.VERSION,
         "role": context.role,

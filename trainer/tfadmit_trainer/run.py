@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 from tfadmit_trainer import (
     barrier,
     configure,
-    contract,
+    encoding,
     fault,
     options,
     program,
@@ -69,7 +69,7 @@ def environment(context: TaskContext, environ: Mapping[str, str]) -> dict[str, s
     """
     env = dict(environ)
     if context.source in ("jobset", "discovery"):
-        found = contract.environment(context.task, max_inline_bytes=0)
+        found = encoding.environment(context.task, max_inline_bytes=0)
         env.update({name: value for name, value in found.items() if not env.get(name)})
     return env
 

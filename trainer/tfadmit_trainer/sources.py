@@ -7,7 +7,7 @@ source: the task would train alone and overwrite what the others save.
 from dataclasses import dataclass
 from typing import Final
 
-from tfadmit_trainer import contract, discovery, downward, tfconfig
+from tfadmit_trainer import contract, discovery, downward, encoding, tfconfig
 from tfadmit_trainer.context import Source
 from tfadmit_trainer.contract import Cluster, Task
 from tfadmit_trainer.fault import SetupError
@@ -56,7 +56,7 @@ def find(host: Host, *, attempts: int) -> Found:
 
 def _from_tfadmit(host: Host, text: str | None) -> Found:
     try:
-        task = contract.task_from(host.environ)
+        task = encoding.task_from(host.environ)
     except contract.ContractError as error:
         raise SetupError(
             f"{contract.CLUSTER_ENV} is set, but the environment is broken: {error}. It is not "

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from tfadmit_trainer import contract, pattern
+from tfadmit_trainer import contract, encoding, pattern
 from tfadmit_trainer.contract import Cluster, Role, Task
 from tfadmit_trainer.fault import SetupError
 
@@ -49,7 +49,7 @@ def read(text: str) -> Read:
 
 def same(text: str, *, task: Task) -> bool:
     """Whether a TF_CONFIG says what we would write for this task."""
-    ours = contract.tf_config(task)
+    ours = encoding.tf_config(task)
     if text == ours:
         return True
     try:

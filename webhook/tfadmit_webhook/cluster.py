@@ -6,7 +6,7 @@ guessed size would hang a training for hours.
 
 import functools
 
-from tfadmit_trainer import contract, pattern
+from tfadmit_trainer import contract, encoding, pattern
 from tfadmit_webhook import facts, naming, raw, workload
 from tfadmit_webhook.decision import Reason, Refusal
 
@@ -93,7 +93,7 @@ def stated(view: workload.Pod, text: str) -> contract.Task | Refusal:
     """
     where = f"annotation {contract.CLUSTER_ANNOTATION}"
     try:
-        cluster = contract.decode(text)
+        cluster = encoding.decode(text)
     except contract.ContractError as error:
         return Refusal(reason=Reason.CLUSTER_INVALID, message=f"{where}: {error}")
     role, problem = workload.stated_role(view)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfadmit_trainer import contract
+from tfadmit_trainer import contract, encoding
 from tfadmit_webhook import network, patch, raw, storage, storage_pod, workload
 from tfadmit_webhook import runtime as runtime_view
 from tfadmit_webhook.decision import Operation, Reason, Refusal
@@ -102,7 +102,7 @@ def _environment(
     *,
     settings: Settings,
 ) -> dict[str, str]:
-    env = contract.environment(task, max_inline_bytes=settings.max_inline_bytes)
+    env = encoding.environment(task, max_inline_bytes=settings.max_inline_bytes)
     if attempt := view.annotations.get(contract.RESTART_ATTEMPT_ANNOTATION):
         env[contract.ATTEMPT_ENV] = attempt
     return {**env, **(profile.env if profile else {})}

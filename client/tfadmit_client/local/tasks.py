@@ -8,7 +8,7 @@ from typing import Final
 from tfadmit_client.submit import words
 from tfadmit_client.submit.objects import Code
 from tfadmit_client.submit.wish import Wish
-from tfadmit_trainer import contract, termination, workspace
+from tfadmit_trainer import contract, encoding, termination, workspace
 
 _HOST: Final = "127.0.0.1"
 # As much as Linux lets a variable have, with room for its name: nobody stores it anywhere.
@@ -95,7 +95,7 @@ def make(
             task = contract.Task(cluster=cluster, role=role, index=index)
             environment = {
                 **base,
-                **contract.environment(task, max_inline_bytes=_INLINE),
+                **encoding.environment(task, max_inline_bytes=_INLINE),
                 contract.ATTEMPT_ENV: "0",
                 workspace.ROOT_ENV: str(own),
                 workspace.CODE_MOUNT_ENV: str(folder),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tfadmit_trainer import contract, options, program, run, termination
+from tfadmit_trainer import encoding, options, program, run, termination
 from tfadmit_trainer.fault import CommandError
 from unit.trainer.outside import task_context
 
@@ -162,7 +162,7 @@ def test_more_tasks_than_tf_config_can_carry_still_reach_the_program(tfadmit_run
 def test_what_was_counted_by_dns_is_handed_on_and_not_searched_for_again():
     context = task_context(index=1, source="discovery", worker=("a-node-0-{0..1}.a:1",))
     env = run.environment(context, {"TF_CONFIG": "x", "TF_NUM_WORKERS": "2"})
-    assert contract.task_from(env) == context.task
+    assert encoding.task_from(env) == context.task
     assert env["TF_CONFIG"] == "x"
 
 

@@ -6,7 +6,7 @@ import types
 import pytest
 
 import tfadmit_trainer
-from tfadmit_trainer import configure, contract, late
+from tfadmit_trainer import configure, contract, encoding, late
 from tfadmit_trainer.fault import DiscoveryError, SetupError
 from unit.trainer.outside import Outside
 
@@ -23,7 +23,7 @@ NAMESPACE = {"/var/run/secrets/kubernetes.io/serviceaccount/namespace": "team"}
 
 def injected(cluster=CLUSTER, role="worker", index=1, *, max_inline_bytes=32_768):
     task = contract.Task(cluster=cluster, role=role, index=index)
-    return contract.environment(task, max_inline_bytes=max_inline_bytes)
+    return encoding.environment(task, max_inline_bytes=max_inline_bytes)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_what_the_webhook_wrote_is_taken_and_left_as_it_is(outside):
 
 def test_tf_config_is_made_where_the_webhook_left_it_out(outside):
     context, environ = setup(outside, injected(max_inline_bytes=0))
-    assert environ["TF_CONFIG"] == contract.tf_config(context.task)
+    assert environ["TF_CONFIG"] == encoding.tf_config(context.task)
 
 
 def test_the_attempt_is_told(outside):

@@ -9,7 +9,7 @@ runtime.
 
 from collections.abc import Iterator
 
-from tfadmit_trainer import contract
+from tfadmit_trainer import contract, encoding
 from tfadmit_webhook import jobset_counted, network, raw, runtime, storage, trainjob, workload
 from tfadmit_webhook.decision import Refusal
 from tfadmit_webhook.policy.rule import Case, Finding, Rule, one_of
@@ -89,7 +89,7 @@ def _cluster(job: runtime.Job) -> Iterator[Finding]:
     if not text:
         return
     try:
-        contract.decode(text)
+        encoding.decode(text)
     except contract.ContractError as error:
         yield Finding(
             path=(*job.template_path, "metadata", "annotations", contract.CLUSTER_ANNOTATION),
