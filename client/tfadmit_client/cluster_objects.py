@@ -28,7 +28,7 @@ class Requests(Protocol):
 
 
 class Objects:
-    """The protocol of `submit.create` over requests."""
+    """The protocol of `submit.asked` over requests."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests

@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import Final
 
 from tfadmit_client import cluster_objects, code_store, fault, live, live_jobs
-from tfadmit_client.submit import code, create, objects, options, pack, plan, refusals, repeat, wish
+from tfadmit_client.submit import (
+    asked,
+    code,
+    create,
+    existing,
+    objects,
+    options,
+    pack,
+    plan,
+    refusals,
+    repeat,
+    wish,
+)
 from tfadmit_webhook import raw
 
 # No vowels and nothing that looks like something else, as Kubernetes makes its names.
@@ -119,8 +131,8 @@ class Submitting:
         if not code.upload(store, stored, content):
             self.say("they are there already")
 
-    def _plan(self, cluster: create.Cluster, wished: wish.Wish, *, namespace: str) -> plan.Plan:
-        on = create.runtime(
+    def _plan(self, cluster: asked.Cluster, wished: wish.Wish, *, namespace: str) -> plan.Plan:
+        on = existing.runtime(
             cluster,
             namespace=namespace,
             name=wished.runtime,
@@ -133,7 +145,7 @@ class Submitting:
 
     def _judge(
         self,
-        cluster: create.Cluster,
+        cluster: asked.Cluster,
         made: objects.Submission,
         planned: plan.Plan,
         *,
@@ -142,7 +154,7 @@ class Submitting:
         judged = refusals.judge(made, planned, namespace=namespace)
         for warning in judged.warnings:
             self.say(f"warning: {warning}")
-        refused = [*judged.refused, *create.mistakes(cluster, planned, namespace=namespace)]
+        refused = [*judged.refused, *existing.mistakes(cluster, planned, namespace=namespace)]
         if refused:
             raise fault.ClientError("\n".join(refused))
 
@@ -160,7 +172,7 @@ def name_for(said: options.Options, *, earlier: str | None = None, suffix: str) 
 
 
 def _again(
-    cluster: create.Cluster, said: options.Options, *, namespace: str, name: str
+    cluster: asked.Cluster, said: options.Options, *, namespace: str, name: str
 ) -> tuple[options.Options, objects.Code, pack.Packed | None]:
     """Take the options and the code of an earlier job; what is said now comes first."""
     earlier, found = repeat.said(cluster, namespace=namespace, name=name)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from tfadmit_client import fault
-from tfadmit_client.submit import create, options
+from tfadmit_client.submit import asked, options
 from tfadmit_client.submit.objects import Code, Stored
 from tfadmit_client.submit.resource import CONFIG_MAP, TRAINJOB
 from tfadmit_trainer import contract, workspace
@@ -19,13 +19,13 @@ from tfadmit_transfer import inputs
 from tfadmit_webhook import raw, trainjob
 
 
-def said(cluster: create.Cluster, *, namespace: str, name: str) -> tuple[options.Options, Code]:
+def said(cluster: asked.Cluster, *, namespace: str, name: str) -> tuple[options.Options, Code]:
     """Give the options and the code of a job.
 
     Raises:
         ClientError: it does not exist, or was not made by `tfadmit run`.
     """
-    found = create.find(cluster, TRAINJOB, namespace=namespace, name=name)
+    found = asked.find(cluster, TRAINJOB, namespace=namespace, name=name)
     if found is None:
         raise fault.ClientError(
             f"--from {name}: there is no such TrainJob in the namespace {namespace}; `tfadmit ps` "
@@ -48,9 +48,9 @@ def base(name: str) -> str:
     return re.sub(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$", "", name)
 
 
-def _code(cluster: create.Cluster, job: raw.JsonObject, *, namespace: str) -> Code:
+def _code(cluster: asked.Cluster, job: raw.JsonObject, *, namespace: str) -> Code:
     name = _config_map(job)
-    found = create.find(cluster, CONFIG_MAP, namespace=namespace, name=name) if name else None
+    found = asked.find(cluster, CONFIG_MAP, namespace=namespace, name=name) if name else None
     files = raw.strings((found or {}).get("binaryData"))
     try:
         launcher = base64.b64decode(files[workspace.LAUNCHER], validate=True)

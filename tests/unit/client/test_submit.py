@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfadmit_client import fault, yamlout, yamltext
-from tfadmit_client.submit import create, objects, options, plan, refusals, repeat, wish
+from tfadmit_client.submit import existing, objects, options, plan, refusals, repeat, wish
 from tfadmit_client.submit.objects import Code, Stored
 from tfadmit_client.submit.options import Options
 
@@ -137,7 +137,7 @@ def test_a_chief_with_a_program_of_its_own_is_refused():
     ],
 )
 def test_the_runtime_is_the_shipped_one_that_has_the_roles(roles, name):
-    assert create.default_runtime(roles) == name
+    assert existing.default_runtime(roles) == name
 
 
 # --- what a TrainJob says ------------------------------------------------------------------------
