@@ -14,6 +14,8 @@ UNLIMITED = 2**31 - 1
 # The operator: 1 to 127 is permanent, anything above is started again.
 _PERMANENT = list(range(1, 128))
 _PROGRAM = [1, 2, 126, 127]
+# How `tfadmit-fetch` ends, before the program, when data or results cannot be had.
+_REFUSED = [2]
 _MAX_RESTARTS = 2
 _DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]
 _PROGRAM_RULE = {
@@ -103,13 +105,14 @@ class _Restart:
         ledger.nearly(
             self._path,
             f"{self._replica.restart_policy} became a restart of all tasks together: after an "
-            "eviction without counting it, not after exit codes 1, 2, 126 and 127, else "
-            "maxRestarts times",
+            "eviction without counting it, not after exit codes 1, 2, 126 and 127 nor after 2 of "
+            "any other container, else maxRestarts times",
             to=book.runtime(*self._to, "podFailurePolicy"),
         )
         rules = [
             {"action": "FailJob", "onPodConditions": _DISRUPTED},
             {"action": "FailJob", "onExitCodes": self._codes(_PROGRAM)},
+            {"action": "FailJob", "onExitCodes": {"operator": "In", "values": _REFUSED}},
         ]
         return {
             "backoffLimit": 0,

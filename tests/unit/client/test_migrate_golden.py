@@ -99,5 +99,21 @@ def test_the_pods_are_those_that_the_training_operator_made(case, capsys):
         assert operator_v1.differences(tfjob, ours) == []
 
 
+def test_the_gangs_recipe_is_that_of_the_shipped_runtimes():
+    """But for the container's name in TFJobs, which only the job `node` changes."""
+    runtimes = GOLDEN.parents[2] / "deploy" / "runtimes"
+    shipped = yaml.safe_load((runtimes / "tensorflow-distributed.yaml").read_text())
+    ours = yaml.safe_load_all((GOLDEN / "gang-restart" / "expected.yaml").read_text())
+    (migrated,) = [item for item in ours if item["kind"] == "TrainingRuntime"]
+    assert recipe(migrated) == recipe(shipped)
+
+
+def recipe(runtime):
+    jobset = runtime["spec"]["template"]["spec"]
+    (job,) = [job for job in jobset["replicatedJobs"] if job["name"] == "node"]
+    spec = job["template"]["spec"]
+    return jobset["failurePolicy"]["rules"], spec["podFailurePolicy"], spec["backoffLimit"]
+
+
 def of(pod, name):
     return pod["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"].startswith(name)
