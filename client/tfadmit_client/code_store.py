@@ -7,9 +7,12 @@ names, where the user may read it.
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from tfadmit_client import fault, jobs_read, saved_place
+from tfadmit_client import fault, jobs_read, saved_place, sending
 from tfadmit_transfer import credentials, uri
 from tfadmit_transfer import fault as transfer_fault
+
+# Small beside a part, by which the store counts.
+_CHUNK = 256 * 1024
 
 T = TypeVar("T")
 
@@ -21,8 +24,9 @@ def opened(
     namespace: str,
     secret: str,
     environ: Mapping[str, str],
+    bar: Callable[[str], None] | None = None,
 ) -> "Below":
-    """Open the store of an address.
+    """Open the store of an address; `bar` draws how far uploads are.
 
     Raises:
         ClientError: it cannot be opened.
@@ -30,13 +34,15 @@ def opened(
     place = saved_place.readable(
         cluster, namespace=namespace, secret=secret, base=base, environ=environ
     )
-    return Below(place)
+    return Below(place, bar=bar)
 
 
 class Below:
     """Objects below an address: a `submit.code.CodeStore`."""
 
-    def __init__(self, place: saved_place.Place) -> None:
+    def __init__(
+        self, place: saved_place.Place, *, bar: Callable[[str], None] | None = None
+    ) -> None:
         try:
             from tfadmit_transfer import store, store_answer  # noqa: PLC0415 - large code only
         except ModuleNotFoundError as error:
@@ -44,6 +50,7 @@ class Below:
                 "code of this size goes to an object store: pip install 'tfadmit[client,s3]'"
             ) from error
         self._note = place.note
+        self._bar = bar
         self._absent = store_answer.AbsentError
         self._store = self._do(
             lambda: store.open_store(
@@ -61,7 +68,13 @@ class Below:
 
     def write(self, name: str, content: bytes) -> None:
         """Write an object; it appears once it is whole."""
-        self._do(lambda: self._store.upload(name, [content], size=len(content)))
+        size = len(content)
+        if self._bar is None:
+            self._do(lambda: self._store.upload(name, [content], size=size))
+            return
+        chunks = (content[at : at + _CHUNK] for at in range(0, size, _CHUNK))
+        with sending.shown("code", total=size, bar=self._bar) as sent:
+            self._do(lambda: self._store.upload(name, chunks, size=size, sent=sent))
 
     def _do(self, action: Callable[[], T]) -> T:
         try:

@@ -5,11 +5,10 @@ Here: argparse and printing. Where it is found is `pulling`, how it is brought `
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tfadmit_client import jobs_option, jobs_read, live_jobs, pulling
+from tfadmit_client import jobs_option, jobs_read, live_jobs, pulling, terminal
 
 INCOMPLETE, INTERRUPTED = 1, 130
 _EPILOG = """\
@@ -49,27 +48,15 @@ def main(
             wish,
             connect=lambda: jobs_option.connected(arguments, connect),
             environ=environ,
-            say=_tell,
-            bar=_bar if sys.stderr.isatty() else None,
+            say=terminal.tell,
+            bar=terminal.bar(),
         )
     except KeyboardInterrupt:
-        _tell("interrupted: what has arrived stays, the same command goes on")
+        terminal.tell("interrupted: what has arrived stays, the same command goes on")
         return INTERRUPTED
     for line in done.lines:
         print(line)
     return 0 if done.complete else INCOMPLETE
-
-
-def _tell(line: str) -> None:
-    print(f"{_CLEAR if sys.stderr.isatty() else ''}{line}", file=sys.stderr, flush=True)
-
-
-def _bar(line: str) -> None:
-    print(f"{_CLEAR}{line}", end="", file=sys.stderr, flush=True)
-
-
-# To the beginning of the line, and clear it.
-_CLEAR = "\r\x1b[K"
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

@@ -20,6 +20,7 @@ from tfadmit_client import (
     run_local,
     run_options,
     submitting,
+    terminal,
     yamlout,
 )
 from tfadmit_client.submit import code, pack, wish
@@ -47,6 +48,7 @@ def main(
         context=words.context,
         namespace=words.namespace,
         say=_say,
+        bar=None if words.output else terminal.bar(),
         connect=connect,
         suffix=suffix,
     )

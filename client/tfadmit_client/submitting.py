@@ -69,6 +69,9 @@ class Submitting:
     say: Callable[[str], None] = _nothing
     """Is told what a user should know and need not mend."""
 
+    bar: Callable[[str], None] | None = None
+    """Draws how far an upload of code is, where somebody looks on."""
+
     connect: Callable[..., live.Live] = live.connect
     suffix: Callable[[], str] = random_suffix
 
@@ -126,6 +129,7 @@ class Submitting:
             namespace=ready.namespace,
             secret=ready.secret,
             environ=self.environ,
+            bar=self.bar,
         )
         self.say(f"{pack.amount(len(content))} of code go to {stored.uri}")
         if not code.upload(store, stored, content):

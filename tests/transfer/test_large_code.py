@@ -15,6 +15,7 @@ from tfadmit_client import code_store, fault
 from tfadmit_client.submit import code, launcher_zip
 
 SECRET = "store"
+MIB = 1024 * 1024
 
 
 class Cluster:
@@ -46,9 +47,11 @@ def made(folder):
 
 @pytest.fixture
 def opened(pod):
-    def open_it(environ=None, base=pod.base):
+    def open_it(environ=None, base=pod.base, bar=None):
         cluster: Any = Cluster(environ or pod.server.environ())
-        return code_store.opened(cluster, base, namespace="team", secret=SECRET, environ={})
+        return code_store.opened(
+            cluster, base, namespace="team", secret=SECRET, environ={}, bar=bar
+        )
 
     return open_it
 
@@ -67,6 +70,26 @@ def test_row_6_it_is_uploaded_once_with_the_secrets_credentials(pod, made, opene
     assert dict(pod.server.objects(pod.bucket)) == {
         f"results/code-{found.sha256}.tgz": packed.content
     }
+
+
+def test_what_has_arrived_is_counted_while_parts_are_on_the_way(pod):
+    content = os.urandom(24 * MIB)
+    chunks = (content[at : at + MIB] for at in range(0, len(content), MIB))
+    told: list[int] = []
+    pod.store().upload("code", chunks, size=len(content), sent=told.append)
+    assert told == sorted(told)
+    # Two parts of 5 MiB may still be on the way when the last is handed over.
+    assert told[-1] == 14 * MIB
+    assert dict(pod.server.objects(pod.bucket))["results/mnist/code"] == content
+
+
+def test_a_line_on_the_terminal_counts_and_is_taken_away(pod, made, opened):
+    found, packed = made
+    stored = stored_of(made, pod.base)
+    drawn: list[str] = []
+    assert code.upload(opened(bar=drawn.append), stored, packed.content) is True
+    assert drawn[-1] == ""
+    assert f"results/code-{found.sha256}.tgz" in pod.server.objects(pod.bucket)
 
 
 def test_row_4_it_is_fetched_checked_and_unpacked_in_the_pod(pod, made, opened, tmp_path):

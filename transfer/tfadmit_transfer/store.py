@@ -22,6 +22,9 @@ _PART = 8 * 1024 * 1024
 _MAX_PARTS = 9_000
 # How much of one upload is in memory; with four at a time, 128 MiB.
 _IN_FLIGHT = 32 * 1024 * 1024
+# Where somebody looks on: the least that S3 takes, two at a time, so that the count moves.
+_WATCHED_PART = 5 * 1024 * 1024
+_WATCHED_IN_FLIGHT = 2 * _WATCHED_PART
 # S3 copies objects of up to 5 GiB in one request.
 _MAX_COPY = 5 * 1024**3
 _CLIENT: Mapping[str, Any] = {
@@ -91,22 +94,34 @@ class Store:
         """Write a small object; readers see the old or the new one."""
         self._do(key, lambda: obstore.put(self._backend, self._full(key), content))
 
-    def upload(self, key: str, chunks: Iterable[bytes], *, size: int) -> None:
-        """Write an object of this size; it appears once it is whole."""
-        part = max(_PART, -(-size // _MAX_PARTS))
-        if size <= _PART:
+    def upload(
+        self,
+        key: str,
+        chunks: Iterable[bytes],
+        *,
+        size: int,
+        sent: Callable[[int], None] | None = None,
+    ) -> None:
+        """Write an object of this size; it appears once it is whole.
+
+        `sent` is told how many bytes have arrived at least, of objects of more than one part.
+        """
+        part = max(_WATCHED_PART if sent else _PART, -(-size // _MAX_PARTS))
+        if size <= part:
             content = b"".join(chunks)
             self._do(key, lambda: obstore.put(self._backend, self._full(key), content))
             return
+        at_once = max(1, (_WATCHED_IN_FLIGHT if sent else _IN_FLIGHT) // part)
+        counted = _counted(chunks, sent, on_the_way=at_once * part) if sent else iter(chunks)
         self._do(
             key,
             lambda: obstore.put(
                 self._backend,
                 self._full(key),
-                iter(chunks),
+                counted,
                 use_multipart=True,
                 chunk_size=part,
-                max_concurrency=max(1, _IN_FLIGHT // part),
+                max_concurrency=at_once,
             ),
         )
 
@@ -192,6 +207,17 @@ class Store:
                 environ=self._environ,
                 mend=self._mend,
             ) from error
+
+
+def _counted(
+    chunks: Iterable[bytes], sent: Callable[[int], None], *, on_the_way: int
+) -> Iterator[bytes]:
+    """Tell what has arrived: obstore asks for more when no more than so much is on the way."""
+    taken = 0
+    for chunk in chunks:
+        yield chunk
+        taken += len(chunk)
+        sent(max(0, taken - on_the_way))
 
 
 def _files(found: Sequence[Object]) -> list[Object]:

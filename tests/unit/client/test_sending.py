@@ -1,0 +1,59 @@
+"""What is drawn while an upload lasts."""
+
+import queue
+
+import pytest
+
+from tfadmit_client import sending, terminal
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def drawn():
+    return queue.Queue()
+
+
+def lines(drawn):
+    return [drawn.get_nowait() for _ in range(drawn.qsize())]
+
+
+def shown(drawn, **more):
+    return sending.shown("code", total=20 * MIB, bar=drawn.put, every=0.001, **more)
+
+
+def test_what_has_arrived_is_drawn_and_the_line_is_taken_away_at_the_end(drawn):
+    times = iter(range(1_000_000))
+    with shown(drawn, clock=lambda: float(next(times))) as sent:
+        sent(5 * MIB)
+        sent(10 * MIB)
+        lines(drawn)
+        drawn.get(timeout=30)
+        last = drawn.get(timeout=30)
+    assert last.startswith("code: 10.0 MiB of 20.0 MiB (50 %), ")
+    assert lines(drawn)[-1] == ""
+
+
+def test_until_the_first_part_has_arrived_the_time_goes_on(drawn):
+    times = iter(range(1_000_000))
+    with shown(drawn, clock=lambda: float(next(times))):
+        first, second = drawn.get(timeout=30), drawn.get(timeout=30)
+    assert first.startswith("code: 20.0 MiB on the way, ")
+    assert first != second
+
+
+def test_a_fault_takes_the_line_away_too(drawn):
+    with pytest.raises(ValueError, match="no store"), shown(drawn):
+        drawn.get(timeout=30)
+        raise ValueError("no store")
+    assert lines(drawn)[-1] == ""
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_nothing_is_drawn_where_nobody_looks_on(is_terminal, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    if bar := terminal.bar():
+        bar("code: 1 of 2")
+    terminal.tell("done")
+    said = "\r\x1b[Kcode: 1 of 2\r\x1b[Kdone\n" if is_terminal else "done\n"
+    assert capsys.readouterr().err == said
