@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from tfadmit_client import audit_report
+from tfadmit_client import audit_report, plain
 
 
 def as_text(report: audit_report.Report, at: float) -> str:  # noqa: ARG001 - a writer
@@ -17,14 +17,20 @@ def as_text(report: audit_report.Report, at: float) -> str:  # noqa: ARG001 - a 
     kinds = [item for item in report.failures if not item.object]
     objects = [item for item in report.failures if item.object]
     more = len(objects) - _SHOWN
-    return "\n".join(
-        [
-            *(f"{_level(item)}: {item.label}: {item.message}" for item in report.findings),
-            *(f"not judged: {item.object}: {item.message}" for item in objects[:_SHOWN]),
-            *([f"not judged: {_count(more, 'more object')}; -o json has all"] if more > 0 else ()),
-            *(f"not (all) read: {item.kind}s: {item.message}" for item in kinds),
-            _summary(report),
-        ]
+    return plain.text(
+        "\n".join(
+            [
+                *(f"{_level(item)}: {item.label}: {item.message}" for item in report.findings),
+                *(f"not judged: {item.object}: {item.message}" for item in objects[:_SHOWN]),
+                *(
+                    [f"not judged: {_count(more, 'more object')}; -o json has all"]
+                    if more > 0
+                    else ()
+                ),
+                *(f"not (all) read: {item.kind}s: {item.message}" for item in kinds),
+                _summary(report),
+            ]
+        )
     )
 
 

@@ -7,7 +7,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import check, check_line, fault, listing, live, settings_option
+from tfadmit_client import check, check_line, fault, listing, live, plain, settings_option
 
 _EPILOG = """\
 One line each: `ok`; `fail`, something that will not work; `warn`, what should be seen to or could
@@ -34,7 +34,7 @@ def main(
         for line in check.check(
             cluster, namespace=arguments.namespace, settings=settings, now=clock()
         ):
-            print(f"{line.state:4}  {line.text}", flush=True)
+            print(f"{line.state:4}  {plain.text(line.text)}", flush=True)
             failed = failed or line.state == "fail"
     except listing.UnreachableError as error:
         raise fault.ClusterError(str(error)) from error

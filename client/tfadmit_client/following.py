@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Final
 
+from tfadmit_client import terminal
 from tfadmit_client.logs import follow as followed
 from tfadmit_client.logs import printing, source
 
@@ -17,7 +18,7 @@ def follow(cluster: source.Cluster, *, namespace: str, name: str) -> int:
 
     Ctrl-C ends the following and not the job.
     """
-    options = followed.Options(tell=_tell)
+    options = followed.Options(tell=terminal.say)
     follower = followed.Follower(cluster, namespace=namespace, name=name, options=options)
     coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     printer = printing.Printer(coloured=coloured, timestamps=False)
@@ -25,11 +26,7 @@ def follow(cluster: source.Cluster, *, namespace: str, name: str) -> int:
         for line in follower.lines():
             print(printer.text(line), flush=True)
     except KeyboardInterrupt:
-        _tell(f"{name} goes on; `tfadmit logs -n {namespace} -f {name}` follows it again")
+        terminal.say(f"{name} goes on; `tfadmit logs -n {namespace} -f {name}` follows it again")
         return INTERRUPTED
     final = follower.final
     return SUCCEEDED if final and final.state.word == "Succeeded" else FAILED
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

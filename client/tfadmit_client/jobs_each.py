@@ -1,10 +1,9 @@
 """A change of several jobs, one after the other: one that is refused does not keep the others."""
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from tfadmit_client import fault, jobs_change, jobs_option
+from tfadmit_client import fault, jobs_change, jobs_option, plain, terminal
 
 Change = Callable[[jobs_change.Cluster, jobs_change.Target], str]
 Connect = Callable[..., jobs_change.Cluster]
@@ -40,9 +39,9 @@ def parser(prog: str, *, description: str, epilog: str) -> argparse.ArgumentPars
 
 def _one(cluster: jobs_change.Cluster, target: jobs_change.Target, change: Change) -> int:
     try:
-        print(change(cluster, target), flush=True)
+        print(plain.text(change(cluster, target)), flush=True)
     except fault.ClientError as error:
-        print(error, file=sys.stderr, flush=True)
+        terminal.say(error)
         return error.code
     return 0
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tfadmit_client import plain
 from tfadmit_client.watch import job
 
 _GAP = "   "
@@ -52,7 +53,7 @@ def as_table(
 def dumped(data: object, *, form: str) -> str:
     """Write data as JSON or YAML."""
     if form == "json":
-        return json.dumps(data, indent=2, ensure_ascii=False)
+        return plain.in_json(json.dumps(data, indent=2, ensure_ascii=False))
     import yaml  # noqa: PLC0415 - only when it is asked for
 
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
@@ -61,6 +62,7 @@ def dumped(data: object, *, form: str) -> str:
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Write rows in columns; the last one ends where its text does."""
+    rows = [tuple(map(plain.cell, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfadmit_client import plain
 from tfadmit_client.lint import Finding, Result
 from tfadmit_trainer import __version__
 from tfadmit_webhook import policy, raw
@@ -22,7 +23,7 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def as_text(result: Result) -> str:
     """Write a line per finding, as compilers do, and a summary."""
     lines = [f"{_where(item)}: {_level(item)}: {_message(item)}" for item in result.findings]
-    return "\n".join([*lines, _summary(result)])
+    return plain.text("\n".join([*lines, _summary(result)]))
 
 
 def as_json(result: Result) -> str:

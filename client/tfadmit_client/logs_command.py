@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from tfadmit_client import fault, jobs_find, jobs_option, jobs_read, live_jobs
+from tfadmit_client import fault, jobs_find, jobs_option, jobs_read, live_jobs, terminal
 from tfadmit_client.logs import choose, follow, once, printing, saved_logs, source
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import detail, job, seen, task
@@ -77,7 +77,9 @@ class _Command:
             self._cluster,
             namespace=self._namespace,
             name=self._name,
-            options=follow.Options(choice=self._choice, tail=self._arguments.tail, tell=_tell),
+            options=follow.Options(
+                choice=self._choice, tail=self._arguments.tail, tell=terminal.say
+            ),
         )
         self._print(follower.lines())
         return 0 if follower.final and follower.final.state.word == "Succeeded" else 1
@@ -88,7 +90,7 @@ class _Command:
         if not reading.jobs:
             return self._show_saved(None)
         for text in reading.gaps:
-            _tell(f"not all is known: {text}")
+            terminal.say(f"not all is known: {text}")
         (found,) = reading.jobs
         self._printer.width = max((len(item.name) for item in task.tasks(found)), default=0)
         choose.check(self._choice, found)
@@ -126,7 +128,7 @@ class _Command:
             raise
         except fault.ClientError as error:
             return str(error)
-        _tell(f"the pods are gone; this was saved in {base.rstrip('/')}/{self._name}/")
+        terminal.say(f"the pods are gone; this was saved in {base.rstrip('/')}/{self._name}/")
         self._print(itertools.chain([first] if first else [], lines))
         return ""
 
@@ -135,9 +137,9 @@ class _Command:
         now = job.safe(found)
         reason = f": {now.reason.text}" if now.reason.text else ""
         hint = "" if now.ended else "; -f waits for them"
-        _tell(f"there are no logs: {self._name} is {now.state.text}{reason}{hint}")
+        terminal.say(f"there are no logs: {self._name} is {now.state.text}{reason}{hint}")
         if refused:
-            _tell(refused)
+            terminal.say(refused)
 
     def _bases(self, found: seen.Seen | None) -> list[str]:
         """Give where the job may have been saved."""
@@ -150,7 +152,7 @@ class _Command:
 
     def _failed(self, text: str) -> None:
         self._unread += 1
-        _tell(text)
+        terminal.say(text)
 
     def _print(self, lines: Iterator[Line]) -> int:
         write = printing.as_json if self._arguments.output == "json" else self._printer.text
@@ -159,10 +161,6 @@ class _Command:
             print(write(line), flush=self._arguments.follow)
             number += 1
         return number
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

@@ -8,7 +8,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfadmit_client import dump, manifest, namespace_option, preview, settings_option, table
+from tfadmit_client import (
+    dump,
+    manifest,
+    namespace_option,
+    plain,
+    preview,
+    settings_option,
+    table,
+    terminal,
+)
 from tfadmit_client.report import Report
 
 _EPILOG = """\
@@ -31,7 +40,7 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit preview") ->
         namespaces=namespace_option.known(arguments, manifests),
     )
     if arguments.output == "table":
-        print(table.render(report, everything=arguments.all))
+        print(plain.text(table.render(report, everything=arguments.all)))
     else:
         write = dump.as_json if arguments.output == "json" else dump.as_yaml
         write(report, sys.stdout)
@@ -43,11 +52,11 @@ def _complain(report: Report) -> None:
     """Say on standard error what the data have no place for."""
     for item in report.runtimes:
         if not item.decision.allowed:
-            print(f"{item.manifest.source}: {item.manifest.label} is refused", file=sys.stderr)
-            print(item.decision.message, file=sys.stderr)
+            terminal.say(f"{item.manifest.source}: {item.manifest.label} is refused")
+            terminal.say(item.decision.message)
     for section in report.sections:
         for remark in section.remarks:
-            print(f"{section.manifest.source}: {remark.text}", file=sys.stderr)
+            terminal.say(f"{section.manifest.source}: {remark.text}")
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_option, jobs_output, jobs_read, live_jobs
+from tfadmit_client import jobs_option, jobs_output, jobs_read, live_jobs, terminal
 from tfadmit_client.watch import job
 
 _EPILOG = f"""\
@@ -42,7 +42,7 @@ def _print(
     reading: jobs_read.Reading, arguments: argparse.Namespace, *, where: str | None, now: float
 ) -> None:
     for text in reading.gaps:
-        print(f"not all is known: {text}", file=sys.stderr)
+        terminal.say(f"not all is known: {text}")
     jobs = [job.safe(item) for item in reading.jobs]
     if arguments.output != "table":
         data = [jobs_output.as_data(item) for item in jobs]

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_each, jobs_remove, live_jobs
+from tfadmit_client import jobs_each, jobs_remove, live_jobs, terminal
 
 _INTERRUPTED = 130
 _EPILOG = """\
@@ -31,7 +31,7 @@ def main(
     change = functools.partial(
         jobs_remove.remove,
         wait=0 if arguments.no_wait else arguments.timeout,
-        tell=functools.partial(print, file=sys.stderr, flush=True),
+        tell=terminal.say,
         clock=clock,
         sleep=sleep,
     )

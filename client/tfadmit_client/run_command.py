@@ -47,7 +47,7 @@ def main(
         kubeconfig=words.kubeconfig,
         context=words.context,
         namespace=words.namespace,
-        say=_say,
+        say=terminal.say,
         bar=None if words.output else terminal.bar(),
         connect=connect,
         suffix=suffix,
@@ -82,10 +82,10 @@ def _submit(words: run_options.Words, steps: submitting.Submitting) -> int:
     if words.dry_run:
         _print([ready.made.config_map, ready.made.trainjob], words, applied=True)
         if ready.stored:
-            _say(f"note: the code belongs at {ready.stored.uri}, and only a run uploads it")
+            terminal.say(f"note: the code belongs at {ready.stored.uri}, and only a run uploads it")
         return 0
     job = steps.finish(connection, ready)
-    _say(f"TrainJob {ready.namespace}/{ready.name} created{_told(ready.packed)}")
+    terminal.say(f"TrainJob {ready.namespace}/{ready.name} created{_told(ready.packed)}")
     if words.output:
         _print([job], words, applied=False)
     elif words.detach:
@@ -105,7 +105,9 @@ def _print(found: Sequence[raw.JsonObject], words: run_options.Words, *, applied
         text = yamlout.dump(item, width=sys.maxsize)
         print(f"---\n{text}", end="")
         if applied and len(text) > _APPLIED_BYTES:
-            _say("note: for kubectl apply this is too large; use kubectl apply --server-side")
+            terminal.say(
+                "note: for kubectl apply this is too large; use kubectl apply --server-side"
+            )
 
 
 def _list(found: Sequence[raw.JsonObject]) -> raw.JsonObject:
@@ -119,7 +121,3 @@ def _told(packed: pack.Packed | None) -> str:
     counted = "1 file" if files == 1 else f"{files:,} files"
     skipped = f"; left out, being no files: {', '.join(packed.skipped)}" if packed.skipped else ""
     return f" ({counted} of code, {pack.amount(len(packed.content))} packed{skipped})"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

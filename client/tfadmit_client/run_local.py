@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from tfadmit_client import fault
+from tfadmit_client import fault, terminal
 from tfadmit_client.local import asked, processes, tasks
 from tfadmit_client.submit.objects import Code
 from tfadmit_client.submit.wish import Wish
@@ -50,20 +50,20 @@ def run(
         ) from error
     command = [sys.executable, str(folder / workspace.LAUNCHER), "--", *wish.command]
     show = processes.to_terminal(max(len(task.name) for task in found))
-    _say(f"{name}: {count} {'tasks' if count > 1 else 'task'} on this machine, in {folder}")
+    terminal.say(f"{name}: {count} {'tasks' if count > 1 else 'task'} on this machine, in {folder}")
     try:
         with asked.noted() as signals:
             ended = processes.run(found, command, cwd=here, show=show, asked=signals)
     except OSError as error:
         raise _too_many(count, error) from error
     if signals.number:
-        _say(f"{name}: interrupted, all tasks have ended")
+        terminal.say(f"{name}: interrupted, all tasks have ended")
         return _BY_SIGNAL + signals.number
     if processes.succeeded(ended):
-        _say(f"{name}: succeeded; results are in {_results(found)}")
+        terminal.say(f"{name}: succeeded; results are in {_results(found)}")
         return 0
     first = ended[0]
-    _say(f"{name}: failed: {first.task.name} exit {first.code}: {_reason(first.task)}")
+    terminal.say(f"{name}: failed: {first.task.name} exit {first.code}: {_reason(first.task)}")
     return 1
 
 
@@ -110,7 +110,3 @@ def _reason(task: tasks.Task) -> str:
         return task.reason.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return "no reason given"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -1,7 +1,6 @@
 """The command `tfadmit show`: everything about one job, with the reason for its state first."""
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -12,6 +11,7 @@ from tfadmit_client import (
     jobs_read,
     live_jobs,
     show_output,
+    terminal,
 )
 from tfadmit_client.watch import detail, job
 
@@ -36,7 +36,7 @@ def main(
     with jobs_option.answering():
         reading = jobs_find.one(cluster, namespace=namespace, name=arguments.job)
     for text in reading.gaps:
-        print(f"not all is known: {text}", file=sys.stderr)
+        terminal.say(f"not all is known: {text}")
     (found,) = reading.jobs
     shown = detail.safe(found, job.safe(found))
     if arguments.output == "table":

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tfadmit_client import plain
 from tfadmit_client.logs.line import Line
 
 # Foreground colours of any terminal, without black, white and the red of errors.
@@ -39,4 +40,4 @@ def as_json(line: Line) -> str:
     data: Mapping[str, object] = {
         "replica": line.replica, "attempt": line.attempt, "at": line.at, "text": line.text,
     }  # fmt: skip
-    return json.dumps(data, ensure_ascii=False)
+    return plain.in_json(json.dumps(data, ensure_ascii=False))

@@ -5,6 +5,7 @@ takes one away breaks somebody's script.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,29 @@ def test_the_table_ends_where_the_terminal_does(connect, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) == 60
     assert any(line.endswith("…") for line in lines)
+
+
+def test_escape_sequences_of_a_job_do_not_reach_the_terminal(capsys):
+    attack = "shapes\x1b[2J\x1b]0;title\x07 \x9b31m differ\x7f"
+    trainer = {**TRAINER, "metrics": [{"name": attack, "value": attack}]}
+    cluster = make.Cluster(
+        TrainJob=[make.trainjob("mnist", status={"trainerStatus": trainer})],
+        JobSet=[make.jobset("mnist")],
+        Pod=[make.ended("mnist", 0, code=1, message=attack)],
+        Event=[make.warning("JobSet", "mnist", reason="Odd", message=f"{attack}\n{attack}")],
+        ClusterTrainingRuntime=[RUNTIME],
+    )
+    for command in (ps_command, show_command):
+        for form in ("table", "json", "yaml"):
+            name = ["mnist"] if command is show_command else []
+            assert command.main([*name, "-o", form], connect=lambda **_: cluster) == 0
+            out, err = capsys.readouterr()
+            assert "shapes" in out
+            assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out + err)
+            if form == "json":
+                data = json.loads(out)
+                shown = data[0] if command is ps_command else data
+                assert shown["metrics"] == {attack: attack}
 
 
 def test_row_19_the_page_tells_how_tensorboard_is_had():

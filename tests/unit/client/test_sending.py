@@ -43,9 +43,13 @@ def test_until_the_first_part_has_arrived_the_time_goes_on(drawn):
 
 
 def test_a_fault_takes_the_line_away_too(drawn):
-    with pytest.raises(ValueError, match="no store"), shown(drawn):
-        drawn.get(timeout=30)
-        raise ValueError("no store")
+    def fail():
+        with shown(drawn):
+            drawn.get(timeout=30)
+            raise ValueError("no store")
+
+    with pytest.raises(ValueError, match="no store"):
+        fail()
     assert lines(drawn)[-1] == ""
 
 
