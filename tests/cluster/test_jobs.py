@@ -502,7 +502,7 @@ def test_row_25_stopping_and_starting_twice_is_fine(cluster, namespace, mnist, n
     )
     code, _, err = run("start", "mnist")
     assert code == 2
-    assert "a TrainJob runs once: `tfadmit run --from mnist` repeats it" in err
+    assert f"a TrainJob runs once: `tfadmit run -n {namespace} --from mnist` repeats it" in err
 
 
 # --- row 27: removal ----------------------------------------------------------------------------

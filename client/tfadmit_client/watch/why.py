@@ -45,15 +45,15 @@ def _unseen(tasks: Sequence[Task]) -> reason.Reason:
 
 
 def _suspended(seen: Seen) -> reason.Reason:
+    # With its namespace: the list may be of all, and the one who reads it elsewhere.
+    start = f"tfadmit start -n {seen.namespace} {seen.name}"
     if not seen.queue and seen.workload is None:
-        return reason.Reason(
-            code="stopped", text=f"stopped; `tfadmit start {seen.name}` lets it go on"
-        )
+        return reason.Reason(code="stopped", text=f"stopped; `{start}` lets it go on")
     queue = seen.queue or raw.text(raw.at(seen.workload, ("spec", "queueName")))
     if raw.at(seen.workload, ("spec", "active")) is False:
         return reason.Reason(
             code="stopped",
-            text=f"stopped in queue {queue}; `tfadmit start {seen.name}` queues it again",
+            text=f"stopped in queue {queue}; `{start}` queues it again",
         )
     said = condition.refused(seen.workload, "QuotaReserved") or condition.refused(
         seen.workload, "Admitted"

@@ -94,7 +94,7 @@ MISTAKES = [
     ("logs mnist -f worker-7", 2, "mnist has no task worker-7; it has worker-0 to worker-1"),
     ("logs mnist -c tensorflow", 2, "mnist has no container tensorflow; it has node"),
     # what cannot be
-    ("start done", 2, "done has ended (Succeeded), and a TrainJob runs once: `tfadmit run --from"),
+    ("start done", 2, "and a TrainJob runs once: `tfadmit run -n team --from done` repeats it"),
     ("start failed", 2, "failed has ended (Failed), and a TrainJob runs once"),
     ("start gone", 2, "gone is being deleted: it cannot go on"),
 ]  # fmt: skip
