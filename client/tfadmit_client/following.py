@@ -17,6 +17,9 @@ def follow(cluster: source.Cluster, *, namespace: str, name: str) -> int:
     """Print what all tasks print until the job ends; give the exit code.
 
     Ctrl-C ends the following and not the job.
+
+    Raises:
+        OutputError: what was printed cannot be written. The job goes on.
     """
     options = followed.Options(tell=terminal.say)
     follower = followed.Follower(cluster, namespace=namespace, name=name, options=options)
@@ -24,7 +27,7 @@ def follow(cluster: source.Cluster, *, namespace: str, name: str) -> int:
     printer = printing.Printer(coloured=coloured, timestamps=False)
     try:
         for line in follower.lines():
-            print(printer.text(line), flush=True)
+            terminal.out(printer.text(line))
     except KeyboardInterrupt:
         terminal.say(f"{name} goes on; `tfadmit logs -n {namespace} -f {name}` follows it again")
         return INTERRUPTED

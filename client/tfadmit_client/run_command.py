@@ -17,6 +17,7 @@ from tfadmit_client import (
     listing,
     live,
     live_jobs,
+    plain,
     run_local,
     run_options,
     submitting,
@@ -80,34 +81,47 @@ def _here(
 def _submit(words: run_options.Words, steps: submitting.Submitting) -> int:
     connection, ready = steps.prepare(words.said, earlier=words.earlier)
     if words.dry_run:
-        _print([ready.made.config_map, ready.made.trainjob], words, applied=True)
+        print(_rendered([ready.made.config_map, ready.made.trainjob], words, applied=True))
         if ready.stored:
             terminal.say(f"note: the code belongs at {ready.stored.uri}, and only a run uploads it")
         return 0
     job = steps.finish(connection, ready)
     terminal.say(f"TrainJob {ready.namespace}/{ready.name} created{_told(ready.packed)}")
+    try:
+        return _tell(job, words, ready, connection)
+    except terminal.OutputError as error:
+        again = f"tfadmit logs -n {ready.namespace} -f {ready.name}"
+        terminal.say(f"{error}; {ready.name} was created and goes on, `{again}` follows it")
+        return error.code
+
+
+def _tell(
+    job: raw.JsonObject, words: run_options.Words, ready: submitting.Ready, connection: live.Live
+) -> int:
+    """Print what was asked for of a job that is there now, and follow it."""
     if words.output:
-        _print([job], words, applied=False)
+        terminal.out(_rendered([job], words, applied=False))
     elif words.detach:
-        print(ready.name)
+        terminal.out(ready.name)
     if words.detach:
         return 0
     jobs = live_jobs.Jobs(connection)
     return following.follow(jobs, namespace=ready.namespace, name=ready.name)
 
 
-def _print(found: Sequence[raw.JsonObject], words: run_options.Words, *, applied: bool) -> None:
+def _rendered(found: Sequence[raw.JsonObject], words: run_options.Words, *, applied: bool) -> str:
     if words.output == "json":
         content = found[0] if len(found) == 1 else _list(found)
-        print(json.dumps(content, indent=2, ensure_ascii=False))
-        return
+        return plain.in_json(json.dumps(content, indent=2, ensure_ascii=False))
+    written = []
     for item in found:
         text = yamlout.dump(item, width=sys.maxsize)
-        print(f"---\n{text}", end="")
+        written.append("---\n" + text.removesuffix("\n"))
         if applied and len(text) > _APPLIED_BYTES:
             terminal.say(
                 "note: for kubectl apply this is too large; use kubectl apply --server-side"
             )
+    return "\n".join(written)
 
 
 def _list(found: Sequence[raw.JsonObject]) -> raw.JsonObject:

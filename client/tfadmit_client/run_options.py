@@ -25,7 +25,7 @@ What is not said comes from the runtime. Files of the folder that .gitignore or 
 stay at home.
 
 Exit codes: 0 the job succeeded; 1 it failed; 2 refused, nothing was created; 3 the cluster does not
-answer; 130 interrupted, the job goes on.
+answer; 130 interrupted, 141 the output cannot be written: the job goes on.
 """
 
 _SPELLED: Final = {

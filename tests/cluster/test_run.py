@@ -504,6 +504,47 @@ def test_a_runtime_says_the_defaults_of_the_site(cluster, namespace, code, run):
     assert trainer["resourcesPerNode"]["limits"] == {"cpu": "2", "memory": "8Gi"}
 
 
+def as_process(cluster, namespace, code, *argv, **streams):
+    where = ["--kubeconfig", str(cluster.kubeconfig), "-n", namespace, "--runtime", "mine"]
+    words = ["run", *where, *argv, "--", "python", "train.py"]
+    return subprocess.run(
+        [sys.executable, "-m", "tfadmit_client", *words],
+        cwd=code, stderr=subprocess.PIPE, text=True, check=False, timeout=60, **streams,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [["-d"], ["-d", "-o", "json"], ["-o", "yaml"]])
+def test_a_job_whose_output_cannot_be_written_is_told_to_be_there(
+    cluster, namespace, code, runtime, form
+):
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = as_process(cluster, namespace, code, "--name", "mnist", *form, stdout=full)
+    assert cluster.get("TrainJob", "mnist", namespace)
+    assert done.returncode == 141
+    assert done.stderr.splitlines()[-1] == (
+        "the output cannot be written: No space left on device; mnist was created and goes on, "
+        f"`tfadmit logs -n {namespace} -f mnist` follows it"
+    )
+
+
+def test_a_job_whose_output_nobody_reads_is_told_to_be_there(cluster, namespace, code, runtime):
+    read, write = os.pipe()
+    os.close(read)
+    done = as_process(cluster, namespace, code, "--name", "mnist", "-o", "json", stdout=write)
+    os.close(write)
+    assert cluster.get("TrainJob", "mnist", namespace)
+    assert (done.returncode, "mnist was created and goes on" in done.stderr) == (141, True)
+
+
+def test_a_job_whose_output_is_closed_is_created_like_any_other(cluster, namespace, code, runtime):
+    def close():
+        os.close(1)
+
+    done = as_process(cluster, namespace, code, "--name", "mnist", "-d", preexec_fn=close)
+    assert cluster.get("TrainJob", "mnist", namespace)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_job_is_followed_to_its_end_and_its_outcome_is_the_exit_code(
     cluster, namespace, code, runtime
 ):
