@@ -312,7 +312,7 @@ REFUSED = {
         '--patch: nodeSelector takes text (put it in quotes, as in "5"), and has a number',
     ),
     "from": (["--from", "nothing"], "--from nothing: there is no such TrainJob"),
-    "volume": (["--patch", "PATCH"], "'nowhere'"),
+    "volume": (["--patch", "PATCH"], "--patch containers[0].volumeMounts[0].name is 'nowhere'"),
 }
 
 

@@ -41,8 +41,8 @@ PURE = [
     *(
         ROOT / f"client/tfadmit_client/submit/{name}.py"
         for name in (
-            "affinity", "asked", "create", "existing", "objects", "options", "patch_file", "plan",
-            "refusals", "resource", "site", "wish", "words",
+            "affinity", "asked", "create", "existing", "flags", "objects", "options", "patch_file",
+            "plan", "refusals", "resource", "site", "wish", "words",
         )
     ),
     ROOT / "certs/tfadmit_certs/san.py",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfadmit_client import fault, listing
-from tfadmit_client.submit import asked, mistyped
+from tfadmit_client.submit import asked, flags, mistyped
 from tfadmit_client.submit.objects import Json, Submission
 from tfadmit_client.submit.resource import CONFIG_MAP, TRAINJOB, Resource
 from tfadmit_webhook import raw
@@ -164,5 +164,6 @@ def _refusal(
     elif wrong := mistyped.sentence(said):
         text = wrong
     else:
+        said = flags.within(said, content) if kind is TRAINJOB else said
         text = f"the cluster refuses the {content['kind']} {name}: {said}"
     return fault.ClientError(text)

@@ -24,7 +24,7 @@ _TRAINER: Final = "trainer.kubeflow.org/v1alpha1"
 _VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 _MANAGER: Final = "tfadmit.dev/run"
 # A manager of its own, so that Trainer merges the user's fields over ours.
-_PATCH_MANAGER: Final = "tfadmit.dev/patch"
+PATCH_MANAGER: Final = "tfadmit.dev/patch"
 # 80 bits: nobody meets the same name by chance.
 _DIGITS: Final = 20
 
@@ -215,7 +215,7 @@ def _patches(plan: Plan, code: Code, *, name: str, notes: Mapping[str, str]) -> 
     if plan.wish.patch:
         spec = dict(plan.wish.patch)
         users = [_replicated(place.job, {"spec": spec}) for place in plan.places]
-        patches.append(_patch(_PATCH_MANAGER, {"spec": {"replicatedJobs": users}}))
+        patches.append(_patch(PATCH_MANAGER, {"spec": {"replicatedJobs": users}}))
     return patches
 
 

@@ -4,21 +4,13 @@ The same code that the cluster runs, so that a refusal comes in a moment and in 
 options. What only the site's own settings refuse, the API server says in its dry run.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from tfadmit_client.submit import flags
 from tfadmit_client.submit.objects import Submission
 from tfadmit_client.submit.plan import Plan
 from tfadmit_webhook import policy, raw
 from tfadmit_webhook.settings import Settings
-
-# Which option a field comes from.
-_OPTIONS: Final[Mapping[str, str]] = {
-    "metadata.name": "--name",
-    "spec.trainer.numNodes": "--workers",
-    "spec.trainer.image": "--image",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,16 +27,19 @@ def judge(made: Submission, plan: Plan, *, namespace: str) -> Judgement:
         made.trainjob, on=plan.runtime.content, settings=Settings(), namespace=namespace
     )
     said = {
-        level: tuple(_sentence(item) for item in violations if item.level == level)
+        # Once: a patch goes into the pods of each role.
+        level: tuple(
+            dict.fromkeys(
+                _sentence(item, made.trainjob) for item in violations if item.level == level
+            )
+        )
         for level in ("deny", "warn")
     }
     return Judgement(refused=said["deny"], warnings=said["warn"])
 
 
-def _sentence(violation: policy.Violation) -> str:
+def _sentence(violation: policy.Violation, trainjob: raw.JsonObject) -> str:
     finding = violation.finding
-    where = raw.dotted(finding.path)
+    where = flags.of(raw.dotted(finding.path), trainjob)
     why = finding.why or violation.rule.why
-    return (
-        f"{_OPTIONS.get(where, where)} {finding.what}: {why}; {finding.fix} ({violation.rule.id})"
-    )
+    return f"{where} {finding.what}: {why}; {finding.fix} ({violation.rule.id})"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfadmit_client import fault, yamlout, yamltext
-from tfadmit_client.submit import existing, objects, options, plan, refusals, repeat, wish
+from tfadmit_client.submit import existing, flags, objects, options, plan, refusals, repeat, wish
 from tfadmit_client.submit.objects import Code, Stored
 from tfadmit_client.submit.options import Options
 
@@ -138,6 +138,56 @@ def test_a_chief_with_a_program_of_its_own_is_refused():
 )
 def test_the_runtime_is_the_shipped_one_that_has_the_roles(roles, name):
     assert existing.default_runtime(roles) == name
+
+
+# --- in the words of the options -----------------------------------------------------------------
+
+
+def judged(on, **said):
+    chosen = Options(**{"command": COMMAND, **said})
+    planned = plan.make(wish.read(chosen, environ={}), on)
+    found = objects.submission(planned, CODE, name="mnist", namespace="team", said=chosen)
+    return refusals.judge(found, planned, namespace="team")
+
+
+def test_a_patch_that_leads_nowhere_is_named_as_it_was_written_and_once():
+    mount = {"name": "nowhere", "mountPath": "/x"}
+    patch = {"containers": [{"name": "node", "volumeMounts": [mount]}]}
+    (sentence,) = judged(shipped("tensorflow-distributed"), patch=patch).refused
+    assert sentence.startswith("--patch containers[0].volumeMounts[0].name is 'nowhere'")
+    assert sentence.endswith("(TFA023)")
+    assert "runtimePatches" not in sentence
+
+
+def test_a_patch_of_several_roles_is_told_once():
+    variable = {"name": "TF_CONFIG", "value": "{}"}
+    patch = {"initContainers": [{"name": "tfadmit-fetch", "env": [variable]}]}
+    found = judged(shipped("tensorflow-ps"), patch=patch)
+    sentences = [*found.refused, *found.warnings]
+    assert len(set(sentences)) == len(sentences)
+    assert all(item.startswith("--patch initContainers[0]") for item in sentences)
+
+
+def test_a_variable_of_the_webhook_is_named_by_its_option():
+    (warning,) = judged(shipped("tensorflow-distributed"), env=["TF_CONFIG={}"]).warnings
+    assert warning.startswith("--env TF_CONFIG sets TF_CONFIG: ")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("spec.trainer.numNodes: Invalid value", "--workers: Invalid value"),
+        ("a spec.trainer.env[1].name b", "a --env MINE b"),
+        ("spec.trainer.resourcesPerNode.limits.memory is", "--memory is"),
+        ("spec.trainer.resourcesPerNode.limits[nvidia.com/gpu] is", "--cpu, --memory and --gpu is"),
+        ("spec.runtimePatches[7] is", "spec.runtimePatches[7] is"),
+        ("spec.trainer.env[99] is", "spec.trainer.env[99] is"),
+        ("respec.trainer.image", "respec.trainer.image"),
+    ],
+)
+def test_what_the_cluster_says_of_fields_is_said_of_options(said, expected):
+    trainjob = {"spec": {"trainer": {"env": [{"name": "OURS"}, {"name": "MINE"}]}}}
+    assert flags.within(said, trainjob) == expected
 
 
 # --- what a TrainJob says ------------------------------------------------------------------------
