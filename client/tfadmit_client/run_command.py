@@ -68,7 +68,9 @@ def _here(
     """Run on this machine; no cluster is asked."""
     wished = wish.read(words.said, environ=environ)
     # Of any size that is code at all: nothing travels.
-    found, _ = code.of(words.said.code or code.HERE, wished.command)
+    found, packed = code.of(words.said.code or code.HERE, wished.command)
+    for warning in code.warnings(packed):
+        terminal.say(f"warning: {warning}")
     return run_local.run(
         wished,
         found,

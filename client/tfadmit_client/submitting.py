@@ -94,6 +94,8 @@ class Submitting:
         if earlier is not None:
             said, found, packed = _again(cluster, said, namespace=namespace, name=earlier)
             wished = wish.read(said, environ=self.environ)
+        for warning in code.warnings(packed):
+            self.say(f"warning: {warning}")
         name = wished.name or name_for(said, earlier=earlier, suffix=self.suffix())
         planned = self._plan(cluster, wished, namespace=namespace)
         found = code.placed(found, packed, folder=said.code or code.HERE, output=planned.output)

@@ -41,6 +41,11 @@ def of(folder: str, command: Sequence[str]) -> tuple[Code, pack.Packed | None]:
     return code, packed
 
 
+def warnings(packed: pack.Packed | None) -> list[str]:
+    """Say what may not work of code that was packed now."""
+    return [] if packed is None else list(entry.warnings(packed))
+
+
 def placed(found: Code, packed: pack.Packed | None, *, folder: str, output: str) -> Code:
     """Give the code as it travels: too large an archive lies beside the results of all jobs.
 

@@ -1,9 +1,10 @@
-"""Whether the program that was named is in the code that was packed. Pure.
+"""Whether the program that was named is in the code that was packed, and can run. Pure.
 
 A forgotten file is found here in a moment, and in a pod after minutes in a queue.
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
@@ -15,6 +16,7 @@ _PYTHON: Final = re.compile(r"(.*/)?python[0-9.]*")
 _ALONE: Final = re.compile(r"-[bBdEiIOPqsSuvx]+")
 # As many as Linux follows.
 _MOST_LINKS: Final = 40
+_SHOWN: Final = 5
 
 
 def mistakes(command: Sequence[str], packed: Packed, *, folder: str) -> Iterator[str]:
@@ -35,6 +37,27 @@ def mistakes(command: Sequence[str], packed: Packed, *, folder: str) -> Iterator
         yield (
             f"{path} is not executable: chmod +x {relative}, or start it by its language, as in "
             f"-- python {relative}"
+        )
+
+
+def warnings(packed: Packed) -> Iterator[str]:
+    r"""Say which scripts Linux cannot start: it takes the `\r` of Windows for a part of the name.
+
+    Files travel byte by byte, so whoever wrote them mends them. One that an interpreter is given,
+    as in `python train.py`, does not matter, so only those that may be executed are told.
+    """
+    ends = {
+        path: line.rstrip("\r").strip()
+        for path, line in packed.interpreters.items()
+        if line.endswith("\r") and packed.entries[path].is_executable
+    }
+    shown = [*ends][:_SHOWN]
+    more = f" and {len(ends) - _SHOWN} more" if len(ends) > _SHOWN else ""
+    if shown:
+        yield (
+            f"{', '.join(shown)}{more}: the lines end as on Windows, and Linux looks for an "
+            f"interpreter {ends[shown[0]]}\\r, which is not there; save them as Unix has it, as by "
+            f"sed -i 's/\\r$//' {shlex.join(shown)}"
         )
 
 

@@ -5,6 +5,7 @@ gets into the archive. What cannot travel is refused with its name: a link that 
 folder, a file that cannot be read, more bytes than fit.
 """
 
+import errno
 import gzip
 import io
 import os
@@ -21,8 +22,12 @@ from tfadmit_client.submit import ignore
 # Beyond it nobody means code, and reading it all would take minutes.
 MOST_READ: Final = 200 * 1000 * 1000
 MOST_ENTRIES: Final = 50_000
+MOST_DEPTH: Final = 100
+# Linux takes 4,096 with the folder before it, which is another one in the pod.
+MOST_PATH: Final = 3_900
 _PERMISSIONS: Final = 0o777
 _SHOWN: Final = 5
+_SHOWN_OF_PATH: Final = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +59,9 @@ class Packed:
 
     skipped: tuple[str, ...] = ()
     """Sockets and the like, which are no files."""
+
+    interpreters: Mapping[str, str] = field(default_factory=dict)
+    """Of files that begin with `#!`, the rest of that line as it is, `\r` included."""
 
     def largest(self) -> str:
         """Name the largest files, for a refusal."""
@@ -93,11 +101,13 @@ def pack(folder: str) -> Packed:
             f"--code {folder}: there is nothing in it but what {' and '.join(ignore.FILES)} leave "
             f"out; name the folder that has your program, or --code none for one in the image"
         )
+    interpreters: dict[str, str] = {}
     return Packed(
-        content=_archive(top, found.entries),
+        content=_archive(top, found.entries, interpreters),
         entries={entry.path: entry for entry in found.entries},
         left_out=frozenset(found.left_out),
         skipped=tuple(found.skipped),
+        interpreters=interpreters,
     )
 
 
@@ -119,6 +129,9 @@ def _walk(
     top: Path, folder: str, base: str, rules: ignore.Rules, found: _Found, *, shown: str
 ) -> None:
     """Collect what is in a folder; `folder` ends in a slash, `base` leads to it for the rules."""
+    if folder.count("/") > MOST_DEPTH:
+        found.mistakes.append(_too_deep(folder, f"{MOST_DEPTH} folders deep", shown=shown))
+        return
     try:
         items = sorted(os.scandir(top / folder), key=lambda item: os.fsencode(item.name))
         rules = rules.within(top / folder, base=base)
@@ -133,6 +146,9 @@ def _walk(
         is_folder = item.is_dir(follow_symlinks=False)
         if rules.excludes(f"{base}{item.name}", is_folder=is_folder):
             found.left_out.add(path)
+            continue
+        if len(os.fsencode(path)) > MOST_PATH:
+            found.mistakes.append(_too_deep(path, f"{MOST_PATH:,} bytes long", shown=shown))
             continue
         try:
             _take(item, top, path, found, shown=shown)
@@ -158,7 +174,19 @@ def _take(item: os.DirEntry[str], top: Path, path: str, found: _Found, *, shown:
         found.skipped.append(path)
 
 
+def _too_deep(path: str, limit: str, *, shown: str) -> str:
+    return (
+        f"--code {shown}: the path {path[:_SHOWN_OF_PATH]}… is more than {limit}, which is not "
+        "code; leave it out by a line in .tfadmitignore"
+    )
+
+
 def _unreadable(error: OSError, path: str, *, shown: str) -> str:
+    if error.errno == errno.ENAMETOOLONG:
+        return (
+            f"--code {shown}: the path {path[:_SHOWN_OF_PATH]}… is too long for this machine where "
+            "the folder is now; leave it out by a line in .tfadmitignore, or move the folder up"
+        )
     if not path:
         return f"--code {shown}: it cannot be read: {error.strerror}; make it readable (chmod u+rx)"
     return (
@@ -191,7 +219,7 @@ def _link(top: Path, path: str, found: _Found, *, shown: str) -> None:
     found.entries.append(Entry(path=path, mode=_PERMISSIONS, target=target))
 
 
-def _archive(top: Path, entries: list[Entry]) -> bytes:
+def _archive(top: Path, entries: list[Entry], interpreters: dict[str, str]) -> bytes:
     stream = io.BytesIO()
     # Level 9 and a time of 0; the name of the file would be in the header, too.
     with (
@@ -205,23 +233,26 @@ def _archive(top: Path, entries: list[Entry]) -> bytes:
         ) as archive,
     ):
         for entry in entries:
-            _add(archive, top, entry)
+            content = _add(archive, top, entry)
+            if content.startswith(b"#!"):
+                interpreters[entry.path] = content[2:].partition(b"\n")[0].decode(errors="replace")
     return stream.getvalue()
 
 
-def _add(archive: tarfile.TarFile, top: Path, entry: Entry) -> None:
+def _add(archive: tarfile.TarFile, top: Path, entry: Entry) -> bytes:
+    """Add an entry; gives its content."""
     info = tarfile.TarInfo(entry.path)
     info.mode = entry.mode
     if entry.target is not None:
         info.type, info.linkname = tarfile.SYMTYPE, entry.target
         archive.addfile(info)
-        return
+        return b""
     path = top / entry.path
     try:
         if path.is_dir():
             info.type = tarfile.DIRTYPE
             archive.addfile(info)
-            return
+            return b""
         content = path.read_bytes()
     except OSError as error:
         raise fault.ClientError(
@@ -230,3 +261,4 @@ def _add(archive: tarfile.TarFile, top: Path, entry: Entry) -> None:
         ) from error
     info.size = len(content)
     archive.addfile(info, io.BytesIO(content))
+    return content

@@ -234,6 +234,93 @@ def test_more_bytes_than_anybody_means_as_code_are_not_even_read(tmp_path):
         pack.pack(str(top))
 
 
+@pytest.fixture
+def nested(tmp_path, monkeypatch):
+    """A folder with folders in folders, deeper than one path can tell."""
+    top = write(tmp_path / "code", {"train.py": "x"})
+
+    def make(names, **files):
+        write(top, {f".{name}": content for name, content in files.items()})
+        monkeypatch.chdir(top)
+        for name in names:
+            Path(name).mkdir()
+            os.chdir(name)
+        Path("deep.py").write_text("x")
+        monkeypatch.chdir(top)
+        return top
+
+    yield make
+    # By a program that does not recurse, as Python's own removal does.
+    subprocess.run(["rm", "-rf", "--", str(top)], check=True)
+
+
+@pytest.mark.parametrize("depth", [101, 1_100, 1_900])
+def test_folders_too_deep_to_be_code_are_refused_in_a_sentence(nested, depth):
+    top = nested(["d"] * depth)
+    with pytest.raises(fault.ClientError) as caught:
+        pack.pack(str(top))
+    shown = "d/" * 30
+    assert str(caught.value) == (
+        f"--code {top}: the path {shown}… is more than 100 folders deep, which is not code; "
+        "leave it out by a line in .tfadmitignore"
+    )
+
+
+def test_a_path_that_is_too_long_for_a_pod_is_refused_in_a_sentence(nested):
+    top = nested(["n" * 200] * 40)
+    with pytest.raises(fault.ClientError) as caught:
+        pack.pack(str(top))
+    assert f"the path {'n' * 60}… is " in str(caught.value)
+    assert "leave it out by a line in .tfadmitignore" in str(caught.value)
+
+
+def test_deep_folders_that_are_left_out_do_not_matter(nested):
+    top = nested(["d"] * 1_500, tfadmitignore="d/\n")
+    assert names(top) == [".tfadmitignore", "train.py"]
+
+
+def test_what_is_as_deep_as_may_be_comes_out_as_it_went_in(nested, tmp_path):
+    top = nested(["deep"] * 100)
+    out = unpacked(pack.pack(str(top)).content, tmp_path / "out")
+    assert everything(out) == everything(top)
+
+
+# --- line ends of Windows ------------------------------------------------------------------------
+
+
+def test_scripts_that_linux_cannot_start_are_told_and_travel_as_they_are(tmp_path):
+    content = b"#!/usr/bin/env python3\r\nprint(1)\r\n"
+    top = write(
+        tmp_path / "code", {"run me.py": content, "train.py": content, "ok.sh": b"#!/bin/sh\n"}
+    )
+    (top / "run me.py").chmod(0o755)
+    (top / "train.py").chmod(0o644)
+    (top / "ok.sh").chmod(0o755)
+    packed = pack.pack(str(top))
+    (warning,) = code.warnings(packed)
+    assert warning == (
+        "run me.py: the lines end as on Windows, and Linux looks for an interpreter "
+        "/usr/bin/env python3\\r, which is not there; save them as Unix has it, as by "
+        "sed -i 's/\\r$//' 'run me.py'"
+    )
+    assert everything(unpacked(packed.content, tmp_path / "out")) == everything(top)
+
+
+def test_many_scripts_of_windows_are_told_in_one_sentence(tmp_path):
+    top = write(tmp_path / "code", {f"s{at}.sh": "#!/bin/sh\r\n" for at in range(7)})
+    for path in top.iterdir():
+        path.chmod(0o755)
+    (warning,) = code.warnings(pack.pack(str(top)))
+    assert warning.startswith("s0.sh, s1.sh, s2.sh, s3.sh, s4.sh and 2 more: ")
+
+
+def test_a_script_of_windows_does_what_the_warning_says(tmp_path):
+    script = write(tmp_path, {"run.sh": "#!/bin/sh\r\nexit 0\r\n"}) / "run.sh"
+    script.chmod(0o755)
+    with pytest.raises(FileNotFoundError):
+        subprocess.run([str(script)], check=False)
+
+
 # --- what does not fit ---------------------------------------------------------------------------
 
 

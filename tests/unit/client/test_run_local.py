@@ -230,6 +230,15 @@ def test_a_program_is_found_through_links_of_the_folder(local, folder, path):
     assert (code, out) == (0, ["worker-0 | found"]), err
 
 
+def test_a_script_with_the_line_ends_of_windows_is_warned_of(local, folder):
+    script = folder / "run.sh"
+    script.write_bytes(b"#!/bin/sh\r\nexit 0\r\n")
+    script.chmod(0o755)
+    code, _, err = local(program="print(1)")
+    assert code == 0
+    assert err.startswith("warning: run.sh: the lines end as on Windows, and Linux looks for ")
+
+
 def test_a_name_that_was_used_is_refused(local, folder):
     assert local("--name", "mine", program="")[0] == 2  # an empty file is no program
     assert local("--name", "mine", program="pass")[0] == 0
