@@ -6,11 +6,11 @@ other commands work without it, and `--help` does not wait for it. Its exception
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfadmit_client import credentials, fault, listing, live_wire
+from tfadmit_client import acting_as, credentials, fault, listing, live_wire
 from tfadmit_webhook import api_status, raw
 
 _DEFAULT = "~/.kube/config"
@@ -51,6 +51,7 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
     # By default urllib3 asks three more times, each with the whole timeout.
     configuration.retries = False
     configuration.connection_pool_maxsize = _CONNECTIONS
+    user: raw.JsonObject = {}
     files = _files(kubeconfig)
     if _is_there(files):
         with credentials.or_fault(files):
@@ -60,6 +61,7 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
                 client_configuration=configuration,
                 persist_config=False,
             )
+        user = _user(files, context)
     elif files != _DEFAULT or context or "KUBERNETES_SERVICE_HOST" not in os.environ:
         raise fault.ClientError(
             f"{files}: there is no such kubeconfig: name one with --kubeconfig FILE"
@@ -79,7 +81,37 @@ def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401
             "server: write https://HOST:PORT"
         )
     # Builds the connection pool, which looks at the addresses of server and proxy.
-    return client.ApiClient(configuration)
+    made = client.ApiClient(configuration)
+    _act(made, acting_as.headers(user, source=files))
+    return made
+
+
+def _user(files: str, context: str | None) -> raw.JsonObject:
+    from kubernetes import config  # noqa: PLC0415 - see above
+
+    merged = config.kube_config.KubeConfigMerger(files).config.value  # type: ignore[no-untyped-call]
+    # Each item is wrapped together with the file that it comes from.
+    plain = {key: [item.value for item in merged[key]] for key in ("contexts", "users")}
+    current = raw.text(merged.get("current-context"))
+    return acting_as.user_of({**plain, "current-context": current}, context=context)
+
+
+def _act(api_client: Any, headers: Sequence[acting_as.Header]) -> None:  # noqa: ANN401 - see above
+    """Put headers into each request; one of them may be there several times."""
+    import urllib3  # noqa: PLC0415 - see above
+
+    if not headers:
+        return
+    pool = api_client.rest_client.pool_manager
+    send = pool.request
+
+    def request(method: str, url: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
+        all_headers = urllib3.HTTPHeaderDict(options.pop("headers", None) or {})
+        for name, value in headers:
+            all_headers.add(name, value)
+        return send(method, url, headers=all_headers, **options)
+
+    pool.request = request
 
 
 def _is_header(value: object) -> bool:

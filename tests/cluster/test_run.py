@@ -477,6 +477,21 @@ def test_a_user_without_a_right_is_told_which(
     assert config_maps(cluster, namespace) == cluster.list("TrainJob", namespace) == []
 
 
+def test_a_user_who_acts_as_another_may_what_that_one_may(
+    cluster, namespace, code, runtime, run, tmp_path
+):
+    guest(cluster, namespace, *ENOUGH)
+    content = yaml.safe_load(cluster.kubeconfig.read_text())
+    (user,) = content["users"]
+    user["user"]["as"] = f"system:serviceaccount:{namespace}:guest"
+    file = tmp_path / "acting"
+    file.write_text(yaml.safe_dump(content))
+    status, _, err = run("--name", "mnist", "-d", "--", "python", "train.py", kubeconfig=file)
+    assert status == 0, err
+    assert cluster.get("TrainJob", "mnist", namespace)
+    assert cli.main(["ps", "--kubeconfig", str(file), "-n", namespace]) == 2  # get is not list
+
+
 def test_these_rights_are_enough_and_a_secret_that_may_not_be_read_is_left_to_the_pods(
     cluster, namespace, code, runtime, run
 ):
