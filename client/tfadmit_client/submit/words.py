@@ -19,6 +19,8 @@ _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _OBJECT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]+")
+# As the launcher reads them; nothing stands for its default.
+_SAVE_SECONDS: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?)?")
 _RESOURCE: Final = re.compile(r"[a-z0-9][-a-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9_.]*")
 _CPU: Final = re.compile(r"[0-9]+m|[0-9]+(\.[0-9]{1,3})?")
 _MEMORY: Final = re.compile(r"[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)")
@@ -198,7 +200,13 @@ def variable(text: str, *, option: str, environ: Mapping[str, str]) -> Variable:
             f"into a Secret (kubectl create secret generic NAME --from-literal={name}=…) and "
             f"write {option} {name}=secret:NAME/{name}"
         )
-    return Variable(name=name, value=value if stated else environ[name])
+    found = value if stated else environ[name]
+    if name == workspace.SAVE_TIMEOUT_ENV and not _SAVE_SECONDS.fullmatch(found):
+        raise fault.ClientError(
+            f"{option} {name}={found}: it is how many seconds a save may take; write a number, as "
+            f"in {option} {name}={workspace.SAVE_TIMEOUT_SECONDS:.0f}"
+        )
+    return Variable(name=name, value=found)
 
 
 def _from_secret(name: str, value: str, *, option: str) -> Variable:

@@ -53,6 +53,11 @@ MISTAKES = {
         "--env TFADMIT_CODE_SHA256: tfadmit itself sets it in each pod; leave it out",
     ),
     "place of ours": (["--env", "TFADMIT_WORKSPACE=/x", *PROGRAM], "leave it out"),
+    "time of a save in words": (
+        ["--env", "TFADMIT_SAVE_TIMEOUT=10m", *PROGRAM],
+        "10m: it is how many seconds a save may take; write a number, as in --env TFADMIT_SAVE_TI",
+    ),
+    "time of a save without end": (["--env", "TFADMIT_SAVE_TIMEOUT=inf", *PROGRAM], "a number, as"),
     "variable twice": (["--env", "A=1", "--env", "A=2", *PROGRAM], "two of the variable 'A'"),
     "secret without a key": (["--env", "A=secret:hub", *PROGRAM], "A=secret:NAME/KEY"),
     "password as a value": (

@@ -13,9 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfadmit_client import fault, yamlout, yamltext
-from tfadmit_client.submit import existing, flags, objects, options, plan, refusals, repeat, wish
+from tfadmit_client.submit import (
+    existing,
+    flags,
+    objects,
+    options,
+    plan,
+    refusals,
+    repeat,
+    wish,
+    words,
+)
 from tfadmit_client.submit.objects import Code, Stored
 from tfadmit_client.submit.options import Options
+from tfadmit_trainer.launcher import handover
 
 RUNTIMES = Path(__file__).parents[3] / "deploy" / "runtimes"
 CODE = Code(launcher=b"launcher", archive=b"archive", source='{"commit": "c", "dirty": true}')
@@ -138,6 +149,16 @@ def test_a_chief_with_a_program_of_its_own_is_refused():
 )
 def test_the_runtime_is_the_shipped_one_that_has_the_roles(roles, name):
     assert existing.default_runtime(roles) == name
+
+
+@given(st.text(alphabet="0123456789.-+einfa _", max_size=12))
+def test_a_time_of_a_save_that_is_taken_here_is_taken_by_the_launcher(text):
+    name = "TFADMIT_SAVE_TIMEOUT"
+    try:
+        words.variable(f"{name}={text}", option="--env", environ={})
+    except fault.ClientError:
+        return
+    assert handover.seconds({name: text}) >= 0
 
 
 # --- in the words of the options -----------------------------------------------------------------
