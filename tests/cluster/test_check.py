@@ -29,7 +29,7 @@ def infrastructure(out):
     return [line for line in lines(out, "fail") if not line.startswith(others)]
 
 
-def test_an_installed_cluster_is_ready(cluster, namespace, tfadmit, check):
+def test_row_29_an_installed_cluster_is_ready(cluster, namespace, tfadmit, check):
     _, out, err = check("-n", namespace)
     assert (infrastructure(out), err) == ([], "")
     ok = lines(out, "ok")

@@ -117,6 +117,20 @@ def test_rows_1_2_4_5_a_folder_becomes_pods_that_know_each_other_and_have_the_co
     assert support.env(pods[0])["TFADMIT_CODE_SHA256"] == hashlib.sha256(archive).hexdigest()
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_rows_1_2_any_number_of_workers_has_its_tf_config(
+    cluster, namespace, code, runtime, run, workers
+):
+    argv = ("--name", "mnist", "--workers", str(workers), "-d", "--", "python", "train.py")
+    assert run(*argv)[0] == 0
+    pods = support.pods(cluster, namespace, count=workers)
+    configs = [support.tf_config(pod) for pod in pods]
+    assert [config["task"] for config in configs] == [
+        {"type": "worker", "index": index} for index in range(workers)
+    ]
+    assert all(len(config["cluster"]["worker"]) == workers for config in configs)
+
+
 def test_row_3_roles_run_the_same_program_with_code_and_environment(cluster, namespace, code, run):
     (content,) = install.render(cluster, support.ROOT / "deploy/variants/evaluator")
     content["kind"] = "TrainingRuntime"

@@ -87,6 +87,20 @@ def test_row_30_a_job_of_the_sdk_is_told_as_any_other(cluster, namespace, sdk, s
     assert list(api.logs("mnist", follow=True, **where)) == []
 
 
+def test_row_30_a_job_of_tfadmit_run_is_read_by_the_sdk(
+    cluster, namespace, sdk, shipped, capsys, tmp_path
+):
+    (tmp_path / "train.py").write_text("pass\n")
+    where = ["-n", namespace, "--kubeconfig", str(cluster.kubeconfig), "--code", str(tmp_path)]
+    words = ["--name", "ours", "--workers", "2", "--memory", "1Gi", "-d"]
+    assert cli.main(["run", *where, *words, "--", "python", "train.py"]) == 0, capsys.readouterr()
+    support.pods(cluster, namespace, count=2)
+    assert sdk("jobs") == ["ours"]
+    found = sdk("wait", "ours", "Created")
+    assert (found["name"], found["num_nodes"], found["runtime"]["name"]) == ("ours", 2, shipped)
+    assert sorted(step["name"] for step in found["steps"]) == ["node-0", "node-1"]
+
+
 def test_a_function_becomes_tasks_that_know_each_other_and_ends(cluster, namespace, sdk, shipped):
     assert sdk("train-function", "mnist") == "mnist"
     pods = support.pods(cluster, namespace, count=2)

@@ -145,7 +145,7 @@ def test_row_21_a_deadline_leaves_the_last_checkpoint(user: User):
     assert int(kept) >= 3
 
 
-def test_row_25_a_job_that_is_stopped_goes_on_where_it_was_when_it_is_started(user: User):
+def test_rows_21_25_a_job_that_is_stopped_goes_on_where_it_was_when_it_is_started(user: User):
     job = user.runs("python", "count.py", "25")
     user.says("counted 8")
     user.command("stop", jobs.NAME)

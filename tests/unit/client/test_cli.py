@@ -3,9 +3,10 @@
 import errno
 import importlib
 import os
+import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -134,12 +135,23 @@ def test_a_reader_that_has_gone_is_no_error():
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_help_comes_before_a_person_notices():
-    started = time.perf_counter()
+def test_row_28_help_comes_before_a_person_notices():
+    """In processor time, which a busy machine does not stretch much: 0.03 s measured."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = run_python("--help")
-    # 0.05 s measured; the promise is 0.3 s, and test machines are busy
-    assert time.perf_counter() - started < 1.5
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < 0.3
+
+
+def test_row_28_the_client_needs_few_packages_and_the_distribution_none():
+    text = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    assert "\ndependencies = []\n" in text
+    (client,) = re.findall(r"\nclient = \[\n(.*?)\n\]", text, re.DOTALL)
+    assert sorted(re.findall(r'"([a-z0-9]+)>=', client)) == [
+        "kubernetes", "orjson", "pathspec", "pydantic", "pyyaml", "urllib3",
+    ]  # fmt: skip
 
 
 def test_help_loads_nothing_heavy():
