@@ -1,7 +1,7 @@
 """Whom a kubeconfig's user acts as (`as`, `as-groups`), which the Kubernetes client passes over.
 
 As kubectl does: headers of each request (client-go, `transport.ImpersonationConfig`). Values
-only; who puts them there is `live`.
+only; who puts them there is `live_identity`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,22 +1,16 @@
 """The client's one adapter to a live cluster: pages of objects, and what can go wrong with them.
 
-The only module of the client that knows the Kubernetes client, which it imports when it connects:
-other commands work without it, and `--help` does not wait for it. Its exceptions end here.
+With `live_identity` the only module of the client that knows the Kubernetes client, which both
+import when they connect: other commands work without it, and `--help` does not wait for it. Its
+exceptions end here.
 """
 
 import json
-import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-from tfadmit_client import acting_as, credentials, fault, listing, live_wire
+from tfadmit_client import fault, listing, live_identity, live_wire
 from tfadmit_webhook import api_status, raw
-
-_DEFAULT = "~/.kube/config"
-# One for each task of a big job whose log is followed; they are made when they are needed.
-_CONNECTIONS = 1000
-_IN_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Live":
@@ -26,14 +20,14 @@ def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Li
         ClientError: the kubeconfig cannot be used.
     """
     try:
-        api_client = _client(kubeconfig, context)
-        default_namespace = _default_namespace(kubeconfig, context)
+        api_client = live_identity.client(kubeconfig, context)
+        default_namespace = live_identity.default_namespace(kubeconfig, context)
     except fault.ClientError:
         raise
     except Exception as error:  # nearly anything, for a kubeconfig of a wrong shape
         shown = "config get-contexts" if context else "version"
         raise fault.ClientError(
-            f"{_files(kubeconfig)}: {live_wire.line(error)}; "
+            f"{live_identity.files(kubeconfig)}: {live_wire.line(error)}; "
             f"does `{_kubectl(kubeconfig)} {shown}` work?"
         ) from error
     option = f" --context {context}" if context else ""
@@ -42,93 +36,6 @@ def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Li
         kubectl=f"{_kubectl(kubeconfig)}{option}",
         default_namespace=default_namespace,
     )
-
-
-def _client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401 - the client has no types
-    from kubernetes import client, config  # noqa: PLC0415 - see above
-
-    configuration = client.Configuration()
-    # By default urllib3 asks three more times, each with the whole timeout.
-    configuration.retries = False
-    configuration.connection_pool_maxsize = _CONNECTIONS
-    user: raw.JsonObject = {}
-    files = _files(kubeconfig)
-    if _is_there(files):
-        with credentials.or_fault(files):
-            config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=files,
-                context=context,
-                client_configuration=configuration,
-                persist_config=False,
-            )
-        user = _user(files, context)
-    elif files != _DEFAULT or context or "KUBERNETES_SERVICE_HOST" not in os.environ:
-        raise fault.ClientError(
-            f"{files}: there is no such kubeconfig: name one with --kubeconfig FILE"
-        )
-    else:
-        config.load_incluster_config(  # type: ignore[no-untyped-call]
-            client_configuration=configuration
-        )
-    if not all(_is_header(value) for value in configuration.api_key.values()):
-        raise fault.ClientError(
-            f"{files}: the token of the context's user has a line feed or a letter that no token "
-            "has: copy it again"
-        )
-    if not str(configuration.host).lower().startswith(("https://", "http://")):
-        raise fault.ClientError(
-            f"{files}: the server {configuration.host!r} of the context is no address of an API "
-            "server: write https://HOST:PORT"
-        )
-    # Builds the connection pool, which looks at the addresses of server and proxy.
-    made = client.ApiClient(configuration)
-    _act(made, acting_as.headers(user, source=files))
-    return made
-
-
-def _user(files: str, context: str | None) -> raw.JsonObject:
-    from kubernetes import config  # noqa: PLC0415 - see above
-
-    merged = config.kube_config.KubeConfigMerger(files).config.value  # type: ignore[no-untyped-call]
-    # Each item is wrapped together with the file that it comes from.
-    plain = {key: [item.value for item in merged[key]] for key in ("contexts", "users")}
-    current = raw.text(merged.get("current-context"))
-    return acting_as.user_of({**plain, "current-context": current}, context=context)
-
-
-def _act(api_client: Any, headers: Sequence[acting_as.Header]) -> None:  # noqa: ANN401 - see above
-    """Put headers into each request; one of them may be there several times."""
-    import urllib3  # noqa: PLC0415 - see above
-
-    if not headers:
-        return
-    pool = api_client.rest_client.pool_manager
-    send = pool.request
-
-    def request(method: str, url: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
-        all_headers = urllib3.HTTPHeaderDict(options.pop("headers", None) or {})
-        for name, value in headers:
-            all_headers.add(name, value)
-        return send(method, url, headers=all_headers, **options)
-
-    pool.request = request
-
-
-def _is_header(value: object) -> bool:
-    """Whether a value can stand in a header of HTTP."""
-    text = str(value)
-    return text.isascii() and text.isprintable()
-
-
-def _is_there(files: str) -> bool:
-    """Whether one of the files is there; `files` has them as KUBECONFIG has."""
-    try:
-        paths = [Path(part).expanduser() for part in files.split(os.pathsep) if part]
-    except RuntimeError:  # a user without a home
-        return False
-    if len(paths) == 1 and paths[0].is_dir():
-        raise fault.ClientError(f"{files} is a folder: name the kubeconfig in it")
-    return any(path.is_file() for path in paths)
 
 
 class Live:
@@ -268,21 +175,6 @@ class Live:
         return live_wire.unreachable(self.address, reason, kubectl=self._kubectl)
 
 
-def _default_namespace(kubeconfig: str | None, context: str | None) -> str:
-    """Give the namespace that a context states, or a pod's own."""
-    from kubernetes import config  # noqa: PLC0415 - see above
-
-    try:
-        contexts, current = config.list_kube_config_contexts(  # type: ignore[no-untyped-call]
-            _files(kubeconfig)
-        )
-    except config.ConfigException:
-        file = Path(_IN_POD)
-        return (file.read_text().strip() if file.is_file() else "") or "default"
-    chosen = next((item for item in contexts if item["name"] == context), current)
-    return raw.text(raw.at(chosen, ("context", "namespace"))) or "default"
-
-
 def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
     response = call(
         *words,
@@ -295,10 +187,6 @@ def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
     finally:
         response.release_conn()
     return data
-
-
-def _files(kubeconfig: str | None) -> str:
-    return kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT
 
 
 def _kubectl(kubeconfig: str | None) -> str:
