@@ -32,5 +32,6 @@ def absent(cluster: jobs_read.Cluster, *, namespace: str, name: str) -> fault.Cl
     except fault.ClientError as error:
         return error
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`tfadmit ps` lists them, -A in all namespaces"
+    listed = f"`tfadmit ps -n {namespace}` lists them, -A in all namespaces"
+    hint = f"did you mean {near[0]}?" if near else listed
     return fault.ClientError(f"there is no TrainJob {name} in namespace {namespace}; {hint}")

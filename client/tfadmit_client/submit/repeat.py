@@ -28,8 +28,8 @@ def said(cluster: asked.Cluster, *, namespace: str, name: str) -> tuple[options.
     found = asked.find(cluster, TRAINJOB, namespace=namespace, name=name)
     if found is None:
         raise fault.ClientError(
-            f"--from {name}: there is no such TrainJob in the namespace {namespace}; `tfadmit ps` "
-            "shows those that there are"
+            f"--from {name}: there is no such TrainJob in the namespace {namespace}; `tfadmit ps "
+            f"-n {namespace}` shows those that there are"
         )
     notes = raw.strings(raw.at(found, ("metadata", "annotations")))
     try:
