@@ -80,7 +80,7 @@ MISTAKES = [
     ("stat mnist", 2, "tfadmit: there is no command 'stat'; did you mean 'start'?"),
     # names
     ("show mnits", 2, f"tfadmit show: error: {NONE.format('mnits')}; did you mean mnist?"),
-    ("show other", 2, f"{NONE.format('other')}; `tfadmit ps -n team` lists them, -A in all namespaces"),
+    ("show other", 2, f"{NONE.format('other')}; `tfadmit ps -n team` lists them, -A in all na"),
     ("show trainjob/mnist", 2, "'trainjob/mnist' is no name of a TrainJob: leave out trainjob/"),
     ("show ../mnist", 2, "'../mnist' is no name of a TrainJob"),
     ("logs other", 2, "there is no TrainJob other in namespace team"),

@@ -4,7 +4,7 @@ import queue
 
 import pytest
 
-from tfadmit_client import sending, terminal
+from tfadmit_client import fault, run_command, sending, terminal
 
 MIB = 1024 * 1024
 
@@ -51,6 +51,26 @@ def test_a_fault_takes_the_line_away_too(drawn):
     with pytest.raises(ValueError, match="no store"):
         fail()
     assert lines(drawn)[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "options", "is_drawn"),
+    [(True, ["-d"], True), (True, ["-o", "json"], False), (False, ["-d"], False)],
+)
+def test_run_draws_on_a_terminal_and_not_beside_objects(
+    is_terminal, options, is_drawn, monkeypatch
+):
+    made = []
+
+    def submitting_by(**words):
+        made.append(words["bar"])
+        raise fault.ClientError("enough")
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    monkeypatch.setattr("tfadmit_client.submitting.Submitting", submitting_by)
+    with pytest.raises(fault.ClientError, match="enough"):
+        run_command.main([*options, "--", "python", "train.py"])
+    assert [bar is not None for bar in made] == [is_drawn]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
