@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,6 +69,22 @@ def test_pull_brings_model_checkpoints_and_logs(done, call, tmp_path, capsys):
         "checkpoints: 1 file, 5 B, in mnist/checkpoints",
         "model: 2 files, 97.7 KiB, in mnist/model",
     ]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_shows_how_far_it_is(pod, line, call, monkeypatch, capsys, is_terminal):
+    pod.write("output/model/weights", b"w" * 4 * 1024 * 1024)
+    with pod.syncing():
+        pod.end(0)
+        assert pod.saved()["ok"]
+    line.bytes_per_second = 1_500_000
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{line.port}")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    assert call() == 0
+    said = capsys.readouterr().err
+    drawn = re.findall(r"\r\x1b\[Kmodel: [\d.]+ MiB of 4\.0 MiB \(\d+ %\), [^\r\n]+/s", said)
+    assert bool(drawn) is is_terminal
+    assert ("\r" in said) is is_terminal
 
 
 def test_the_function_brings_the_same(done, monkeypatch, tmp_path):
