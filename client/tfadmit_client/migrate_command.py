@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tfadmit_client import fault, listing, live, manifest, migrate_input, settings_option
+from tfadmit_client import fault, listing, live, manifest, migrate_input, plain, settings_option
 from tfadmit_client.migrate import document, gang, summary, tfjob, translate
 
 _WRITERS: dict[str, Callable[[Sequence[summary.Result]], str]] = {
@@ -73,7 +73,7 @@ def _found(
 
 def _report(path: str | None, text: str) -> None:
     if path is None:
-        sys.stderr.write(text)
+        sys.stderr.write(plain.text(text))
         return
     try:
         Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")

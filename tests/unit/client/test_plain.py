@@ -61,3 +61,22 @@ def test_an_answer_of_the_cluster_is_written_out_when_it_ends_a_command(capsys, 
     captured = capsys.readouterr()
     assert r"loss\x1b[2J\x1b]0;title" in captured.err
     assert not OBEYED.search(captured.err)
+
+
+@pytest.mark.parametrize("command", ["lint", "preview", "migrate"])
+def test_names_in_files_are_written_out(command, capsys, tmp_path):
+    """YAML may escape what no editor would show."""
+    file = tmp_path / "odd.yaml"
+    file.write_text(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\n"
+        'metadata: {name: "l\\e[2J\\x9b", labels: {trainer.kubeflow.org/framework: tensorflow}}\n'
+        "spec: {template: {spec: {replicatedJobs: []}}}\n"
+        "---\napiVersion: kubeflow.org/v1\nkind: TFJob\n"
+        'metadata: {name: mnist, annotations: {"a\\e[2J": b}}\n'
+        "spec: {tfReplicaSpecs: {Worker: {template: {spec: {containers: "
+        '[{name: tensorflow, image: a, x: "\\e[2J"}]}}}}}\n'
+    )
+    cli.main([command, *(["-f"] if command != "lint" else []), str(file)])
+    captured = capsys.readouterr()
+    assert captured.out + captured.err
+    assert not OBEYED.search(captured.out + captured.err)
