@@ -1,5 +1,7 @@
 """Transfers against a real S3 server, built once; marked ``store``.
 
+Tests marked ``every_store`` run once more by Google's protocol, which a gateway before it speaks.
+
 Skipped where the server cannot be had, except with ``CI=true``, where that fails.
 """
 
@@ -10,7 +12,7 @@ import pathlib
 
 import pytest
 
-from harness import faulty, object_store, tools
+from harness import faulty, google_store, object_store, tools
 from transfer import world
 
 _HERE = pathlib.Path(__file__).parent
@@ -36,13 +38,41 @@ def server(tmp_path_factory):
         pytest.skip(str(error))
 
 
+@pytest.fixture(scope="session")
+def google(server):
+    with google_store.running(server) as running:
+        yield running
+
+
+def pytest_generate_tests(metafunc):
+    if metafunc.definition.get_closest_marker("every_store"):
+        metafunc.parametrize("scheme", ["s3", "gs"])
+
+
 @pytest.fixture
-def line(server):
-    with faulty.line(to=server.port) as made:
+def scheme():
+    return "s3"
+
+
+@pytest.fixture
+def front(scheme, request):
+    """What clients ask: the S3 server, or the gateway before it."""
+    return request.getfixturevalue({"s3": "server", "gs": "google"}[scheme])
+
+
+@pytest.fixture
+def line(front):
+    with faulty.line(to=front.port) as made:
         yield made
 
 
 @pytest.fixture
-def pod(server, tmp_path):
+def pod(server, front, scheme, tmp_path):
     """The chief of a job `mnist` that saves to a bucket of its own."""
-    return world.Pod(server=server, bucket=server.bucket(), root=tmp_path / "workspace")
+    return world.Pod(
+        server=server,
+        front=front,
+        scheme=scheme,
+        bucket=server.bucket(),
+        root=tmp_path / "workspace",
+    )

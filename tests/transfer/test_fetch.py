@@ -30,30 +30,31 @@ def reading(pod, data, **changes):
     return dataclasses.replace(pod, data=data, **changes)
 
 
+@pytest.mark.every_store
 def test_a_folder_of_a_bucket_arrives_as_it_is(pod, capsys):
     """Row 7: named inputs; names of files may have what S3 allows and file systems too."""
     pod.put("in/train/one.csv", b"1,2")
     pod.put(f"in/train/{ODD}", b"odd")
     pod.put("in/training-of-others/x", b"not this one")
     pod.put("in/test.csv", b"3,4")
-    pod = reading(pod, f"train=s3://{pod.bucket}/in/train\ntest=s3://{pod.bucket}/in/test.csv")
+    pod = reading(pod, f"train={pod.address}/in/train\ntest={pod.address}/in/test.csv")
     assert pod.fetch() == 0
     assert dataset(pod, "train") == {"one.csv": b"1,2", ODD: b"odd"}
     assert dataset(pod, "test") == {"test.csv": b"3,4"}
     assert fetched(pod) == {
         "version": 1,
         "inputs": [
-            {"name": "train", "uri": f"s3://{pod.bucket}/in/train", "bytes": 6},
+            {"name": "train", "uri": f"{pod.address}/in/train", "bytes": 6},
             {
                 "name": "test",
-                "uri": f"s3://{pod.bucket}/in/test.csv",
+                "uri": f"{pod.address}/in/test.csv",
                 "bytes": 3,
                 "sha256": hashlib.sha256(b"3,4").hexdigest(),
             },
         ],
     }
     said = capsys.readouterr().err
-    assert f"fetching train: 2 files, 6 B, from s3://{pod.bucket}/in/train/" in said
+    assert f"fetching train: 2 files, 6 B, from {pod.address}/in/train/" in said
     assert "fetched test: 3 B in 0 s" in said
 
 
@@ -68,13 +69,14 @@ def test_a_number_sign_in_a_name_is_written_with_an_escape(pod):
     assert dataset(pod, "two") == {"a%2Fb.csv": b"2"}
 
 
+@pytest.mark.every_store
 def test_the_markers_of_folders_are_no_files(pod):
     """The consoles of stores make them, of no bytes and with a slash at the end."""
     for key in ("in/", "in/train/", "in/train/deep/"):
         pod.server.mark_folder(pod.bucket, key)
     pod.put("in/train/deep/one.csv", b"1,2")
     pod.put("in/train/empty.csv", b"")
-    pod = reading(pod, f"train=s3://{pod.bucket}/in/train,all=s3://{pod.bucket}")
+    pod = reading(pod, f"train={pod.address}/in/train,all={pod.address}")
     assert pod.fetch() == 0
     assert dataset(pod, "train") == {"deep/one.csv": b"1,2", "empty.csv": b""}
     assert dataset(pod, "all") == {"in/train/deep/one.csv": b"1,2", "in/train/empty.csv": b""}
@@ -99,6 +101,7 @@ def test_files_can_be_changed_by_a_program_of_another_user(pod):
     assert (pod.root / "dataset/data/x").stat().st_mode & 0o666 == 0o666
 
 
+@pytest.mark.every_store
 def test_200_mib_go_up_in_parts_and_come_down_equal(pod):
     noise = random.Random(1).randbytes(1024 * 1024)
     digest = hashlib.sha256()
@@ -115,7 +118,7 @@ def test_200_mib_go_up_in_parts_and_come_down_equal(pod):
     (entry,) = pod.status().model.entries.values()
     assert entry.size == 200 * (1024 * 1024 + 4)
     assert entry.sha256 == digest.hexdigest()
-    pod = reading(pod, f"s3://{pod.bucket}/results/mnist/output/model#sha256={entry.sha256}")
+    pod = reading(pod, f"{pod.address}/results/mnist/output/model#sha256={entry.sha256}")
     pod = dataclasses.replace(pod, data=pod.data.replace("output/model#", "output/model/weights#"))
     model.unlink()
     assert pod.fetch() == 0
@@ -123,6 +126,7 @@ def test_200_mib_go_up_in_parts_and_come_down_equal(pod):
     assert (got["bytes"], got["sha256"]) == (entry.size, entry.sha256)
 
 
+@pytest.mark.every_store
 def test_a_connection_that_breaks_again_and_again_goes_on_where_it_was(pod, line):
     content = random.Random(2).randbytes(20_000_000)
     address = pod.put("in/big", content)
@@ -143,6 +147,7 @@ def test_a_slow_line_is_slow_and_no_fault(pod, line, capsys):
     assert "trying again" not in capsys.readouterr().err
 
 
+@pytest.mark.every_store
 def test_a_fetch_that_was_killed_goes_on_where_it_was(pod, line):
     content = random.Random(4).randbytes(24_000_000)
     address = pod.put("in/big", content)
@@ -164,6 +169,7 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(pod, line):
     assert dataset(pod) == {"big": content}
 
 
+@pytest.mark.every_store
 def test_an_object_that_was_replaced_meanwhile_is_never_half_of_each(pod, line):
     old, new = b"a" * 12_000_000, b"b" * 9_000_000
     address = pod.put("in/big", old)
@@ -274,11 +280,12 @@ def test_the_last_words_may_name_what_is_no_text(pod, tmp_path):
     assert log.read_bytes().startswith(f"fetch: s3://{pod.bucket}/?".encode())
 
 
+@pytest.mark.every_store
 def test_a_store_that_cannot_be_reached_is_a_fault_that_may_pass(pod, line, capsys):
     line.down = True
-    pod = reading(pod, f"s3://{pod.bucket}/in", port=line.port)
+    pod = reading(pod, f"{pod.address}/in", port=line.port)
     assert pod.fetch(world.hasty(limit=0.0)) == 75
-    assert f"s3://{pod.bucket}/results/mnist/" in capsys.readouterr().err
+    assert f"{pod.address}/results/mnist/" in capsys.readouterr().err
 
 
 def test_results_can_be_saved_to_a_volume(pod, tmp_path):

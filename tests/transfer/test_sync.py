@@ -17,6 +17,7 @@ import pytest
 from transfer import world
 
 
+@pytest.mark.every_store
 def test_a_program_that_ends_well_has_model_checkpoints_and_log_saved(pod):
     """Row 21 of the feature table: results outlive the pod."""
     pod.write("output/logs/chief-0.log", b"epoch 1\n")
@@ -31,7 +32,7 @@ def test_a_program_that_ends_well_has_model_checkpoints_and_log_saved(pod):
         "version": 1,
         "attempt": 0,
         "ok": True,
-        "message": f"saved under s3://{pod.bucket}/results/mnist",
+        "message": f"saved under {pod.address}/results/mnist",
     }
     assert pod.names() == [
         "logs/attempt-0/chief-0.log",
@@ -49,6 +50,7 @@ def test_a_program_that_ends_well_has_model_checkpoints_and_log_saved(pod):
     )  # fmt: skip
 
 
+@pytest.mark.every_store
 def test_what_programs_may_leave_in_their_folders_keeps_nothing_from_being_saved(pod, tmp_path):
     """Links to themselves and to nothing, pipes, names that mean something elsewhere."""
     odd = "a\\b:c*?#1"
@@ -81,6 +83,7 @@ def test_logs_and_checkpoints_are_saved_while_the_program_runs(pod):
     assert pod.status().model is None
 
 
+@pytest.mark.every_store
 def test_sigterm_without_a_word_of_the_launcher_saves_what_is_there_as_a_part(pod):
     """The launcher was killed for lack of memory: a model that it may have begun is no model."""
     pod.write("output/logs/chief-0.log", b"killed in the midst of a l")
@@ -144,6 +147,7 @@ def test_a_failed_attempt_never_touches_the_complete_model(pod, tmp_path):
     assert world.assert_whole(later, status.partial) == {"saved_model.pb": b"bad"}
 
 
+@pytest.mark.every_store
 def test_a_better_model_takes_the_place_of_an_older_one_and_nothing_is_left_over(pod, tmp_path):
     pod.write("output/model/saved_model.pb", b"one")
     pod.write("output/model/gone.txt", b"gone later")
@@ -170,6 +174,7 @@ def test_only_the_task_that_saves_writes_model_and_checkpoints(pod, tmp_path):
     assert worker.names() == ["logs/attempt-0/worker-3.log"]
 
 
+@pytest.mark.every_store
 def test_a_restarted_gang_goes_on_from_its_checkpoint(pod, tmp_path):
     """Rows 23 and 24: an eviction, then another pod with an empty workspace."""
     pod.write("output/checkpoints/checkpoint", b"latest: ckpt-3")
@@ -235,6 +240,7 @@ def test_an_earlier_attempt_that_comes_back_late_stops_writing(pod, tmp_path):
     assert pod.content("output/model/saved_model.pb") == b"of attempt 1"
 
 
+@pytest.mark.every_store
 def test_a_bucket_that_is_away_is_told_to_the_launcher(pod):
     """Row 22: a model that is not stored is no success; the launcher makes it exit code 74."""
     pod.write("output/model/saved_model.pb", b"graph")
@@ -243,9 +249,10 @@ def test_a_bucket_that_is_away_is_told_to_the_launcher(pod):
         pod.end(0)
         answer = pod.saved()
     assert answer["ok"] is False
-    assert f"the bucket s3://{pod.bucket} does not exist" in answer["message"]
+    assert f"the bucket {pod.address} does not exist" in answer["message"]
 
 
+@pytest.mark.every_store
 def test_a_store_that_comes_back_in_time_has_everything(pod, line):
     pod = dataclasses.replace(pod, port=line.port)
     pod.write("output/model/saved_model.pb", b"graph")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness import object_store
+from harness import google_store, object_store
 from tfadmit_transfer import cli, options, results, retry, status, store, stores, uri
 
 
@@ -24,6 +24,9 @@ class Pod:
     """One pod; `again` is the one that takes its place."""
 
     server: object_store.ObjectStore
+    front: object_store.ObjectStore | google_store.GoogleStore
+    """Whom it asks; the objects lie in the server."""
+    scheme: str
     bucket: str
     root: pathlib.Path
     attempt: int = 0
@@ -36,13 +39,18 @@ class Pod:
     save_timeout: int = 600
 
     @property
+    def address(self) -> str:
+        """The whole bucket."""
+        return f"{self.scheme}://{self.bucket}"
+
+    @property
     def base(self) -> str:
-        return f"s3://{self.bucket}/results"
+        return f"{self.address}/results"
 
     @property
     def environ(self) -> dict[str, str]:
         return {
-            **self.server.environ(port=self.port),
+            **self.front.environ(port=self.port),
             "TFADMIT_WORKSPACE": str(self.root),
             "TFADMIT_JOB": "mnist",
             "TFADMIT_RUN": self.run,
@@ -95,8 +103,8 @@ class Pod:
 
     def store(self) -> store.Store:
         """The job's objects, asked without any fault in between."""
-        told = options.read({**self.environ, **self.server.environ()})
-        found = stores.of_job(told, {**self.environ, **self.server.environ()})
+        environ = {**self.environ, **self.front.environ()}
+        found = stores.of_job(options.read(environ), environ)
         assert found
         return found
 
@@ -115,7 +123,7 @@ class Pod:
         """Put an object into the bucket; its address."""
         at = store.open_store(uri.parse(f"s3://{self.bucket}"), environ=self.server.environ())
         at.upload(key, iter([content]), size=len(content))
-        return at.name(key)
+        return f"{self.address}/{key}"
 
 
 def start(program: str, environ: Mapping[str, str]) -> subprocess.Popen[str]:

@@ -40,6 +40,8 @@ _GS_OPTIONS: Final = {
     "GOOGLE_SERVICE_ACCOUNT_KEY": "service_account_key",
     "GOOGLE_SERVICE_ACCOUNT": "service_account",
     "GOOGLE_APPLICATION_CREDENTIALS": "application_credentials",
+    "GOOGLE_BASE_URL": "base_url",
+    "GOOGLE_SKIP_SIGNATURE": "skip_signature",
 }
 _S3_WAYS: Final = (
     "AWS_ACCESS_KEY_ID",
@@ -48,7 +50,12 @@ _S3_WAYS: Final = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_SKIP_SIGNATURE",
 )
-_GS_WAYS: Final = tuple(_GS_OPTIONS)
+_GS_WAYS: Final = (
+    "GOOGLE_SERVICE_ACCOUNT_KEY",
+    "GOOGLE_SERVICE_ACCOUNT",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_SKIP_SIGNATURE",
+)
 
 
 def names(environ: Mapping[str, str]) -> dict[str, str]:
@@ -73,7 +80,12 @@ def gs_options(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def gs_endpoint(environ: Mapping[str, str]) -> str:
-    """Give the server that a service account's key names in place of Google's; empty for none."""
+    """Give the server that is asked in place of Google's; empty for none.
+
+    A service account's key may name it, too.
+    """
+    if stated := environ.get("GOOGLE_BASE_URL"):
+        return stated
     try:
         found = json.loads(environ.get("GOOGLE_SERVICE_ACCOUNT_KEY") or "{}").get("gcs_base_url")
     except (ValueError, AttributeError):

@@ -35,6 +35,15 @@ _CLIENT: Mapping[str, Any] = {
     "timeout": "12h",
 }
 _RETRY: Mapping[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+# Google takes one change of an object a second, and answers 429 to the next one.
+_GS_RETRY: Mapping[str, Any] = {
+    **_RETRY,
+    "backoff": {
+        "init_backoff": timedelta(seconds=1),
+        "max_backoff": timedelta(seconds=15),
+        "base": 2,
+    },
+}
 _ERRORS = (obstore_exceptions.BaseError, OSError, ValueError)
 
 T = TypeVar("T")
@@ -282,7 +291,7 @@ def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> 
             where.host,
             config=credentials.gs_options(environ),  # type: ignore[arg-type]
             client_options=_client(environ, credentials.gs_endpoint(environ)),  # type: ignore[arg-type]
-            retry_config=_RETRY,  # type: ignore[arg-type]
+            retry_config=_GS_RETRY,  # type: ignore[arg-type]
         )
     if where.scheme == "s3":
         options = credentials.s3_options(environ)
