@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from harness import google_accounts, loopback, object_store, signature_v4
 
 _CHUNK = 64 * 1024
-_TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"  # noqa: S105 - a path
+_TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"
 # As S3 calls them; what else begins with x-goog- is refused, so that nothing is passed by.
 _RENAMED = {"x-goog-copy-source": "x-amz-copy-source"}
 _PASSED = ("range", "if-match", "content-type", "content-encoding")
@@ -50,6 +50,10 @@ class GoogleStore:
     """A service account that may do everything."""
     metadata_token: str
     """What the metadata server gives to pods; empty where there is none."""
+    public: set[str] = field(default_factory=set)
+    """Buckets that everybody may read, without a token."""
+    strangers: set[str] = field(default_factory=set)
+    """Tokens of the metadata server that open nothing."""
     refused: list[str] = field(default_factory=list)
     """The codes of all refusals, in their order."""
     changed: dict[str, float] = field(default_factory=dict)
@@ -114,6 +118,18 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing of each request."""
 
     def do_GET(self) -> None:
+        self._serve()
+
+    def do_PUT(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urllib.parse.urlsplit(self.path)
         if parts.path == _TOKEN:
@@ -124,18 +140,23 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._ask(body, path=urllib.parse.unquote(parts.path), query=parts.query)
 
-    do_PUT = do_POST = do_DELETE = do_GET
-
     def _token(self) -> None:
         if not self.store.metadata_token or self.headers.get("Metadata-Flavor") != "Google":
             self._answer(404, b"{}")
             return
-        told = {"access_token": self.store.metadata_token, "expires_in": 3599, "token_type": "Bearer"}
+        told = {
+            "access_token": self.store.metadata_token,
+            "expires_in": 3599,
+            "token_type": "Bearer",
+        }
         self._answer(200, json.dumps(told).encode())
 
     def _refusal(self, path: str, query: str) -> str:
         bearer = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         if not bearer:
+            open_to_all = self.command == "GET" and path.split("/")[1] in self.store.public
+            return "" if open_to_all else "AccessDenied"
+        if bearer in self.store.strangers:
             return "AccessDenied"
         if bearer != self.store.metadata_token:
             if not (who := google_accounts.who(bearer)):

@@ -230,6 +230,18 @@ REFUSALS = {
         {"TFADMIT_FETCH": "http://127.0.0.1:1/" + "x" * 256},
         "and a part of it longer than 255 bytes",
     ),
+    "an endpoint without a scheme": (
+        {"AWS_ENDPOINT_URL": "", "ENDPOINT": "minio:9000"},
+        "AWS_ENDPOINT_URL is 'minio:9000', which is no address of a server",
+    ),
+    "a key in the path of a key": (
+        {"TFADMIT_FETCH": "gs://bucket/x", "GOOGLE_APPLICATION_CREDENTIALS": '{"hush": "hush"}'},
+        "GOOGLE_APPLICATION_CREDENTIALS is the path of a file, and has its content",
+    ),
+    "a password in an address of another scheme": (
+        {"TFADMIT_FETCH": "ftp://me:hush@example.org/x"},
+        "'ftp://…@example.org/x' has the scheme ftp",
+    ),
     "a bundle of certificates that is not here": (
         {"AWS_CA_BUNDLE": "/not/there.pem"},
         "AWS_CA_BUNDLE names /not/there.pem, which cannot be read (No such file or directory)",
@@ -259,6 +271,14 @@ def test_a_mistake_is_a_sentence_with_the_address_and_exit_code_2(pod, capsys, c
     assert "hush" not in said
     assert pod.server.secret_key not in said
     assert not (pod.root / ".tfadmit/fetched.json").exists()
+
+
+def test_a_line_break_at_the_end_of_a_key_is_none(pod):
+    """`echo` and files leave one in a Secret."""
+    pod = reading(pod, pod.put("in/x", b"x"))
+    keys = {name: f"{value}\n" for name, value in pod.environ.items() if name.startswith("AWS_")}
+    assert cli.main(["fetch"], environ={**pod.environ, **keys}) == 0
+    assert dataset(pod) == {"x": b"x"}
 
 
 @pytest.mark.parametrize("key", ["in/x", "in/x/y"])

@@ -59,13 +59,17 @@ _GS_WAYS: Final = (
 
 
 def names(environ: Mapping[str, str]) -> dict[str, str]:
-    """Give the environment with Trainer's names as the standard ones, where those are not set."""
+    """Give the environment with Trainer's names as the standard ones, where those are not set.
+
+    Without the line break at the end that a Secret has which was made of a file or by `echo`.
+    """
+    known = {name: value.strip() for name, value in environ.items()}
     more = {
-        standard: environ[name]
+        standard: known[name]
         for name, standard in _TRAINER.items()
-        if environ.get(name) and not environ.get(standard)
+        if known.get(name) and not known.get(standard)
     }
-    return {**environ, **more}
+    return {**known, **more}
 
 
 def s3_options(environ: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +80,8 @@ def s3_options(environ: Mapping[str, str]) -> dict[str, str]:
 
 def gs_options(environ: Mapping[str, str]) -> dict[str, str]:
     """Give the options of a Google store; without any it asks the metadata server of the node."""
-    return {option: environ[name] for name, option in _GS_OPTIONS.items() if environ.get(name)}
+    known = names(environ)
+    return {option: known[name] for name, option in _GS_OPTIONS.items() if known.get(name)}
 
 
 def gs_endpoint(environ: Mapping[str, str]) -> str:
@@ -84,7 +89,7 @@ def gs_endpoint(environ: Mapping[str, str]) -> str:
 
     A service account's key may name it, too.
     """
-    if stated := environ.get("GOOGLE_BASE_URL"):
+    if stated := environ.get("GOOGLE_BASE_URL", "").strip():
         return stated
     try:
         found = json.loads(environ.get("GOOGLE_SERVICE_ACCOUNT_KEY") or "{}").get("gcs_base_url")

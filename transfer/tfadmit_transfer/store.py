@@ -15,7 +15,7 @@ import obstore
 from obstore import exceptions as obstore_exceptions
 from obstore import store as obstore_store
 
-from tfadmit_transfer import credentials, fault, source, store_answer, uri
+from tfadmit_transfer import credential_faults, credentials, fault, source, store_answer, uri
 
 # Parts of this size; S3 allows 10,000 of them, so larger objects get larger parts.
 _PART = 8 * 1024 * 1024
@@ -45,6 +45,8 @@ _GS_RETRY: Mapping[str, Any] = {
     },
 }
 _ERRORS = (obstore_exceptions.BaseError, OSError, ValueError)
+# What pyo3 makes of a panic is no Exception, and cannot be imported. It must not end the sidecar.
+_PANIC = "PanicException"
 
 T = TypeVar("T")
 AbsentError = store_answer.AbsentError
@@ -208,7 +210,9 @@ class Store:
             raise
         except obstore_exceptions.PreconditionError as error:
             raise _OtherVersionError(self.name(key)) from error
-        except _ERRORS as error:
+        except BaseException as error:
+            if not isinstance(error, _ERRORS) and type(error).__name__ != _PANIC:
+                raise
             raise store_answer.fault_of(
                 error,
                 name=self.name(key),
@@ -276,13 +280,28 @@ def open_store(
     Raises:
         RefusedError: its options make no sense.
     """
+    if where.scheme not in uri.MOUNTED:
+        _check(where, environ)
     try:
         backend = _backend(where, environ, mount)
-    except (obstore_exceptions.BaseError, ValueError, OSError) as error:
+    except (obstore_exceptions.BaseError, ValueError) as error:
+        raise store_answer.unusable(error, where=where, environ=environ, mend=mend) from error
+    except OSError as error:
         raise store_answer.fault_of(
             error, name=str(where), where=where, environ=environ, mend=mend
         ) from error
     return Store(where=where, backend=backend, environ=environ, mend=mend)
+
+
+def _check(where: uri.Uri, environ: Mapping[str, str]) -> None:
+    for words in credential_faults.mistakes(where, environ):
+        raise fault.RefusedError(f"{where}: {words}")
+    known = credentials.names(environ)
+    for name in credential_faults.PATHS if where.scheme == "gs" else ():
+        if path := known.get(name):
+            content = _file(name, path, "a key in JSON").decode(errors="replace")
+            if words := credential_faults.google_key(content, name=f"{name} ({path})"):
+                raise fault.RefusedError(f"{where}: {words}")
 
 
 def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> Any:  # noqa: ANN401 - as above
@@ -290,7 +309,11 @@ def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> 
         return obstore_store.GCSStore(
             where.host,
             config=credentials.gs_options(environ),  # type: ignore[arg-type]
-            client_options=_client(environ, credentials.gs_endpoint(environ)),  # type: ignore[arg-type]
+            client_options={
+                **_client(environ, credentials.gs_endpoint(environ)),  # type: ignore[arg-type]
+                # Else Google undoes gzip on the way, and nothing has the size of the listing.
+                "default_headers": {"accept-encoding": "gzip"},
+            },
             retry_config=_GS_RETRY,  # type: ignore[arg-type]
         )
     if where.scheme == "s3":
@@ -309,18 +332,18 @@ def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> 
     return obstore_store.LocalStore(prefix=mount or Path("/", where.path), mkdir=True)
 
 
-def _bundle(path: Path) -> bytes:
+def _file(name: str, path: str, what: str) -> bytes:
     try:
-        return path.read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise fault.RefusedError(
-            f"AWS_CA_BUNDLE names {path}, which cannot be read ({error.strerror}): it is the path "
-            "of a file with certificates, where this runs"
+            f"{name} names {path}, which cannot be read ({error.strerror}): it is the path of a "
+            f"file with {what}, where this runs"
         ) from error
 
 
 def _client(environ: Mapping[str, str], endpoint: str) -> dict[str, Any]:
     options = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
     if bundle := environ.get("AWS_CA_BUNDLE"):
-        options["root_certificate"] = _bundle(Path(bundle))
+        options["root_certificate"] = _file("AWS_CA_BUNDLE", bundle, "certificates")
     return options

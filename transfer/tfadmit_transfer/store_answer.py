@@ -20,34 +20,47 @@ _ABSENT: Final = frozenset({"", "NoSuchKey", "NoSuchVersion", "NotFound"})
 # Too slow, too early, too many: the moment passes.
 _PASSING: Final = ("408", "409", "425", "429")
 
+# Where a store looks for credentials of the machine or the pod when the environment has none. All
+# other answers come from a server that was shown some.
+_LOOKED_UP: Final = re.compile(r"https?://169\.254\.|/computeMetadata/v1/")
 # Of names that obstore cannot handle: a//b, a/../b, and x#1 in a folder.
 _NAMES: Final = ("object with invalid path", "Filenames containing")
+# https://docs.cloud.google.com/storage/docs/transcoding
+_NO_LENGTH: Final = "Content-Length Header missing"
 
 
 class AbsentError(fault.RefusedError):
     """There is no such object."""
 
 
+def line(error: BaseException) -> str:
+    """Give the first line of an error; obstore's have a debug output below it."""
+    return str(error).partition("\n")[0]
+
+
+def unusable(
+    error: BaseException, *, where: uri.Uri, environ: Mapping[str, str], mend: str
+) -> fault.RefusedError:
+    """Say why a store cannot be opened, before anything was asked of it."""
+    words = line(error)
+    if "Missing" in words and (lacking := credentials.missing(where, environ)):
+        return fault.RefusedError(f"{where}: {_lacking(lacking, where, mend)}")
+    return fault.RefusedError(f"{where}: what is set for this store cannot be used ({words})")
+
+
 def fault_of(
-    error: Exception, *, name: str, where: uri.Uri, environ: Mapping[str, str], mend: str
+    error: BaseException, *, name: str, where: uri.Uri, environ: Mapping[str, str], mend: str
 ) -> fault.TransferError:
     """Say what an error means, with the address, the credential, and what mends a lacking one."""
     text = str(error)
     code, status = _group(_CODE, text), _group(_STATUS, text)
-    line = text.partition("\n")[0]
-    said = f"{code or status or 'denied'}: {_group(_SAID, text) or line}"
+    first = line(error)
+    said = f"{code or status or 'denied'}: {_group(_SAID, text) or first}"
     absent = isinstance(error, FileNotFoundError) or status == "404"
-    if code == "NoSuchBucket" or "bucket does not exist" in text:
-        bucket = f"{where.scheme}://{where.host}"
-        return fault.RefusedError(
-            f"{name}: the bucket {bucket} does not exist: create it, or name another"
-        )
+    if words := _special(first, text, code=code, name=name, where=where):
+        return fault.RefusedError(f"{name}: {words}")
     odd = isinstance(error, ValueError) or any(words in text for words in _NAMES)
-    if (
-        not (absent or odd)
-        and (lacking := credentials.missing(where, environ))
-        and _asks(text, status)
-    ):
+    if _LOOKED_UP.search(first) and (lacking := credentials.missing(where, environ)):
         return fault.RefusedError(f"{name}: {_lacking(lacking, where, mend)}")
     if absent and code in _ABSENT:
         return AbsentError(f"{name}: there is nothing")
@@ -59,12 +72,20 @@ def fault_of(
         )
     if odd or (status[:1] == "4" and status not in _PASSING):
         return fault.RefusedError(f"{name}: the store refuses this ({said})")
-    return fault.PassingError(f"{name}: {_reason(line, text, code=code, status=status)}")
+    return fault.PassingError(f"{name}: {_reason(first, text, code=code, status=status)}")
 
 
-def _asks(text: str, status: str) -> bool:
-    """Whether the answer is about credentials, or comes from where a store looks for them."""
-    return status in ("401", "403", "") or "169.254." in text or "metadata" in text
+def _special(first: str, text: str, *, code: str, name: str, where: uri.Uri) -> str:
+    """Say what is wrong for the few answers that mean one thing only; else empty."""
+    if code == "NoSuchBucket" or "bucket does not exist" in text:
+        bucket = f"{where.scheme}://{where.host}"
+        return f"the bucket {bucket} does not exist: create it, or name another"
+    if where.scheme == "gs" and _NO_LENGTH in first:
+        return (
+            "it is stored with Content-Encoding: gzip, and Google sends it without a length: "
+            f"`gcloud storage objects update {name} --clear-content-encoding` makes it a plain file"
+        )
+    return ""
 
 
 def _lacking(lacking: str, where: uri.Uri, mend: str) -> str:
@@ -72,7 +93,7 @@ def _lacking(lacking: str, where: uri.Uri, mend: str) -> str:
     return f"no credentials: {lacking} not set, and no service account gives any: {mend}{public}"
 
 
-def _reason(line: str, text: str, *, code: str, status: str) -> str:
+def _reason(first: str, text: str, *, code: str, status: str) -> str:
     if status:
         return f"the store has a fault ({code or status})"
     if "dns error" in text:
@@ -81,7 +102,7 @@ def _reason(line: str, text: str, *, code: str, status: str) -> str:
         return "the store cannot be reached"
     if "TimedOut" in text or "timed out" in text:
         return "the store did not answer in time"
-    return f"the connection failed ({line.rpartition(' - ')[2]})"
+    return f"the connection failed ({first.rpartition(' - ')[2]})"
 
 
 def _group(pattern: re.Pattern[str], text: str) -> str:

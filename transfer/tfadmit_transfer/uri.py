@@ -24,8 +24,14 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 # DNS label or subdomain, as Kubernetes wants the name of a claim.
 _CLAIM = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _SHA256 = re.compile(r"sha256=([0-9a-f]{64})")
+_USER = re.compile(r"//[^/]*@")
 _NEAR = {"gcs": "gs", "s3a": "s3", "s3n": "s3"}
+_AZURE = (
+    "tfadmit does not speak to Azure Blob Storage: mount the container as a volume and write "
+    "pvc://claim/folder"
+)
 _ELSEWHERE = {
+    **dict.fromkeys(("abfs", "abfss", "adl", "az", "azure", "wasb", "wasbs"), _AZURE),
     "hf": "Trainer's own initializer fetches it, or name the file by its https:// address",
     "hdfs": "copy it to an object store or a volume first",
     "git": "the code of a job is what `tfadmit run` packs",
@@ -67,20 +73,22 @@ def parse(text: str) -> Uri:
     """
     text = text.strip()
     found = _SCHEME.match(text)
+    # A password stays out of all sentences.
+    told = _USER.sub("//…@", text)
     if not found:
         raise fault.RefusedError(
-            f"{text!r} is no address of data: write {_schemes()}, as in s3://bucket/folder"
+            f"{told!r} is no address of data: write {_schemes()}, as in s3://bucket/folder"
         )
     scheme = found[1].lower()
     if scheme not in SCHEMES:
-        raise fault.RefusedError(f"{text!r} has the scheme {scheme}: {_instead(scheme)}")
+        raise fault.RefusedError(f"{told!r} has the scheme {scheme}: {_instead(scheme)}")
     body, _, fragment = text[found.end() :].partition("#")
     host, _, path = body.partition("/")
-    sha256 = _checksum(text, fragment)
-    host = host if scheme == "file" else _host(text, scheme, host)
+    sha256 = _checksum(told, fragment)
+    host = host if scheme == "file" else _host(told, scheme, host)
     if scheme == "file":
-        host, path = "", _node_path(text, host, path)
-    _check_path(text, scheme, path)
+        host, path = "", _node_path(told, host, path)
+    _check_path(told, scheme, path)
     shown = f"{scheme}://{host}{'/' if scheme == 'file' or path else ''}{path}"
     if scheme not in _HTTP:
         path = path.replace("%23", "#")
