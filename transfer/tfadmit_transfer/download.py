@@ -70,8 +70,10 @@ class _Partial:
         return (local.read(self._version) or b"").decode(errors="replace")
 
     def begin(self, version: str) -> None:
+        # The older version goes before its bytes do: a kill in between must not join two.
+        self._version.unlink(missing_ok=True)
         self.path.write_bytes(b"")
-        local.write(self._version, version.encode())
+        self._version.write_bytes(version.encode())
 
     def drop(self) -> None:
         self.path.unlink(missing_ok=True)

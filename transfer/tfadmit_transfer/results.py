@@ -6,17 +6,23 @@ that saves uses this to write; `read` is for all.
 
 import concurrent.futures
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from tfadmit_transfer import fault, layout, local, manifest, progress, store
 from tfadmit_transfer import status as status_file
 
-# Files at a time; each is read, hashed and sent in a thread of its own.
-_THREADS = 4
+# Files at a time; each is read, hashed and sent in a thread of its own. Small ones take nothing but
+# the waiting for answers, large ones memory: see `store`.
+_SMALL = 1024 * 1024
+_SMALL_THREADS = 16
+_LARGE_THREADS = 4
 # How often a folder is looked at anew when the program writes while it is being saved.
 _LOOKS = 3
+T = TypeVar("T")
+_Sized = TypeVar("_Sized", manifest.File, manifest.Entry)
 _SECTIONS = (layout.MODEL, layout.PARTIAL, layout.CHECKPOINTS, layout.STAGING)
 
 
@@ -185,10 +191,9 @@ class Results:
         return manifest.Manifest(run=self._job.run, attempt=self._job.attempt, entries=found)
 
     def _send(self, sending: "_Sending", files: list[manifest.File]) -> None:
-        with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
-            for entry in pool.map(lambda file: self._file(sending, file), files):
-                if entry:
-                    sending.entries[entry.path] = entry
+        for entry in _each(lambda file: self._file(sending, file), files):
+            if entry:
+                sending.entries[entry.path] = entry
 
     def _file(self, sending: "_Sending", file: manifest.File) -> manifest.Entry | None:
         """Send a file unless the store has this content; None when it has gone or changed."""
@@ -222,8 +227,12 @@ class Results:
 
     def _settle(self, now: manifest.Manifest, *, prefix: str) -> manifest.Manifest:
         """Copy staged files into place; they stay until a manifest without them is written."""
-        for entry in now.staged():
+
+        def move(entry: manifest.Entry) -> None:
             self._at.copy(entry.key, prefix + entry.path, size=entry.size)
+
+        for _ in _each(move, now.staged()):
+            pass
         return now.settled(prefix)
 
     def _clean(self, *prefixes: str) -> None:
@@ -253,6 +262,15 @@ class _Sending:
         """Give what the store has of a file: of this save, else of the last one."""
         before = self.before.entries if self.before else {}
         return self.entries.get(path) or before.get(path)
+
+
+def _each(action: Callable[[_Sized], T], items: Sequence[_Sized]) -> Iterator[T]:
+    """Do something with all files, several at a time; the first fault ends it."""
+    small = [item for item in items if item.size <= _SMALL]
+    large = [item for item in items if item.size > _SMALL]
+    for group, threads in ((small, _SMALL_THREADS), (large, _LARGE_THREADS)):
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(action, group)
 
 
 def _told(saved: manifest.Manifest) -> str:
