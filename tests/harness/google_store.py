@@ -56,6 +56,8 @@ class GoogleStore:
     """Tokens of the metadata server that open nothing."""
     refused: list[str] = field(default_factory=list)
     """The codes of all refusals, in their order."""
+    meetings: dict[str, threading.Barrier] = field(default_factory=dict)
+    """Where requests wait for each other: `upload` to a place of staging, `copy`, `delete`."""
     changed: dict[str, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -130,6 +132,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def _serve(self) -> None:
+        # A client that was killed, or that had enough.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._judge()
+
+    def _judge(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urllib.parse.urlsplit(self.path)
         if parts.path == _TOKEN:
@@ -169,7 +176,15 @@ class _Handler(BaseHTTPRequestHandler):
         changes = self.command in ("PUT", "DELETE") and not query
         return "SlowDown" if changes and self.store.too_soon(path) else ""
 
+    def _meet(self, path: str) -> None:
+        kind = "copy" if "x-goog-copy-source" in self.headers else self.command.lower()
+        if kind == "put" and "/.staging/" in path:
+            kind = "upload"
+        if meeting := self.store.meetings.get(kind):
+            meeting.wait(timeout=30)
+
     def _ask(self, body: bytes, *, path: str, query: str) -> None:
+        self._meet(path)
         behind = self.store.behind
         pairs = urllib.parse.parse_qsl(query, keep_blank_values=True)
         target = signature_v4.path(path) + (f"?{signature_v4.query(pairs)}" if pairs else "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import threading
 
 import obstore
 import pytest
@@ -131,6 +132,20 @@ def test_an_object_that_may_change_once_a_second_changes_in_its_time(pod, google
     assert "SlowDown" in google.refused[before:]
     assert "trying again" not in said
     assert json.loads(pod.content("status.json"))["complete"] is True
+
+
+def test_many_small_files_go_many_at_a_time_each_step_of_the_way(pod, google):
+    """Each request waits until seven others are there: one after the other none would end."""
+    for number in range(16):
+        pod.write(f"output/model/part-{number}", b"graph")
+    google.meetings |= {step: threading.Barrier(8) for step in ("upload", "copy", "delete")}
+    try:
+        with pod.syncing():
+            pod.end(0)
+            assert pod.saved(within=100)["ok"]
+    finally:
+        google.meetings.clear()
+    assert len(world.assert_whole(pod, pod.status().model)) == 16
 
 
 def stored_with_gzip(pod, key, content):

@@ -26,32 +26,7 @@ sys.exit(int(sys.argv[1]))
 @pytest.fixture
 def pod(pod):
     pod.put("in/train/one.csv", b"1,2")
-    return dataclasses.replace(pod, data=f"train=s3://{pod.bucket}/in/train")
-
-
-def launch(pod, *argv, save_timeout="60"):
-    """The training container of a pod that the webhook has admitted."""
-    environ = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("AWS_", "TFADMIT_"))
-    }
-    environ |= {
-        "TFADMIT_WORKSPACE": str(pod.root),
-        "TFADMIT_JOB": "mnist",
-        "TFADMIT_INPUTS": "train",
-        "TFADMIT_OUTPUT_URI": f"{pod.base}/mnist",
-        "TFADMIT_SAVE_TIMEOUT": save_timeout,
-        "TF_TASK_TYPE": "chief",
-        "TF_TASK_INDEX": "0",
-        "TFADMIT_CLUSTER": '{"v":1,"chief":["localhost:12345"]}',
-        "TFADMIT_ATTEMPT": str(pod.attempt),
-        "TFADMIT_TERMINATION_LOG": str(pod.root / "termination-log"),
-    }
-    command = [sys.executable, "-m", "tfadmit_trainer.launcher", "--", *argv]
-    return subprocess.Popen(
-        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    return dataclasses.replace(pod, data=f"train={pod.address}/in/train")
 
 
 def python(code=0):
@@ -63,7 +38,7 @@ def test_data_in_results_out_and_the_programs_own_exit_code(pod, code):
     """Row 21, for a program that ends well and for one that does not."""
     assert pod.fetch() == 0
     with pod.syncing():
-        process = launch(pod, *python(code))
+        process = world.launch(pod, *python(code))
         said, _ = process.communicate(timeout=60)
         assert process.returncode == code, said
     status = pod.status()
@@ -79,7 +54,7 @@ def test_a_bucket_that_is_away_makes_a_good_run_fail_with_74(pod):
     assert pod.fetch() == 0
     (pod.server.folder / pod.bucket).rename(pod.server.folder / f"{pod.bucket}-away")
     with pod.syncing():
-        process = launch(pod, *python())
+        process = world.launch(pod, *python())
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 74
     assert f"the bucket s3://{pod.bucket} does not exist" in said
@@ -90,7 +65,7 @@ def test_an_out_of_memory_kill_of_everything_still_saves(pod):
     assert pod.fetch() == 0
     waiting = "import pathlib, os, time; print('working', flush=True); time.sleep(600)"
     with pod.syncing() as sync:
-        process = launch(pod, sys.executable, "-c", waiting)
+        process = world.launch(pod, sys.executable, "-c", waiting)
         log = pod.root / "output/logs/chief-0.log"
         world.wait_for(lambda: log.exists() and b"working" in log.read_bytes())
         world.wait_for(pod.status)
@@ -117,7 +92,7 @@ def test_a_restarted_program_in_the_same_pod_is_saved_anew(pod):
     with pod.syncing():
         codes = []
         for code in (3, 3, 0):
-            process = launch(pod, *python(code))
+            process = world.launch(pod, *python(code))
             said, _ = process.communicate(timeout=60)
             codes.append(process.returncode)
     assert codes == [3, 3, 0], said

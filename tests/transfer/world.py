@@ -135,6 +135,31 @@ def start(program: str, environ: Mapping[str, str]) -> subprocess.Popen[str]:
     )
 
 
+def launch(pod: Pod, *argv: str, save_timeout: str = "60") -> subprocess.Popen[str]:
+    """The training container of a pod that the webhook has admitted."""
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("AWS_", "TFADMIT_"))
+    }
+    environ |= {
+        "TFADMIT_WORKSPACE": str(pod.root),
+        "TFADMIT_JOB": "mnist",
+        "TFADMIT_INPUTS": pod.data.partition("=")[0],
+        "TFADMIT_OUTPUT_URI": f"{pod.base}/mnist",
+        "TFADMIT_SAVE_TIMEOUT": save_timeout,
+        "TF_TASK_TYPE": "chief",
+        "TF_TASK_INDEX": "0",
+        "TFADMIT_CLUSTER": '{"v":1,"chief":["localhost:12345"]}',
+        "TFADMIT_ATTEMPT": str(pod.attempt),
+        "TFADMIT_TERMINATION_LOG": str(pod.root / "termination-log"),
+    }
+    command = [sys.executable, "-m", "tfadmit_trainer.launcher", "--", *argv]
+    return subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
 def wait_for(condition: Any, *, within: float = 30) -> None:
     deadline = time.monotonic() + within
     while not condition():

@@ -41,6 +41,8 @@ def run(
         Path(folder).mkdir(parents=True, exist_ok=True)
     at = stores.of_job(told, environ)
     if at is not None:
+        # For the sidecar, which may start later than a program that fills the volume.
+        local.reserve(Path(place.saved))
         retry.run(lambda: _probe(at, told), patience=patience)
         _restore(at, told, patience=patience)
     there = [_input(item, told, environ=environ, patience=patience) for item in told.inputs]

@@ -13,6 +13,8 @@ from typing import BinaryIO
 from tfadmit_transfer import fault, manifest
 
 CHUNK = 1024 * 1024
+# A block of all common file systems.
+_RESERVED = 4096
 # What a name is refused with that is a file here and a folder there, or too long.
 _NEVER = (errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.ENAMETOOLONG)
 
@@ -87,15 +89,31 @@ def inside(path: str) -> PurePosixPath:
     return PurePosixPath(path)
 
 
+def reserve(path: Path) -> None:
+    """Take the room of a small file now, so that it can be written when the volume is full."""
+    with contextlib.suppress(OSError):
+        partial = _partial(path)
+        # What is taken already must not be given away.
+        if not partial.exists() or partial.stat().st_size < _RESERVED:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_bytes(b" " * _RESERVED)
+
+
 def write(path: Path, content: bytes) -> None:
     """Write a small file: whoever looks sees the old one or the new one, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as stream:
+    partial = _partial(path)
+    # Over what is reserved: to shorten that first would give the room away.
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as stream:
         stream.write(content)
+        stream.truncate()
         stream.flush()
         os.fsync(stream.fileno())
     partial.replace(path)
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.partial")
 
 
 def read(path: Path) -> bytes | None:

@@ -89,8 +89,11 @@ def _special(first: str, text: str, *, code: str, name: str, where: uri.Uri) -> 
 
 
 def _lacking(lacking: str, where: uri.Uri, mend: str) -> str:
-    public = "; a public bucket needs AWS_SKIP_SIGNATURE=true" if where.scheme == "s3" else ""
-    return f"no credentials: {lacking} not set, and no service account gives any: {mend}{public}"
+    public = "AWS_SKIP_SIGNATURE" if where.scheme == "s3" else "GOOGLE_SKIP_SIGNATURE"
+    return (
+        f"no credentials: {lacking} not set, and no service account gives any: {mend}; a public "
+        f"bucket needs {public}=true"
+    )
 
 
 def _reason(first: str, text: str, *, code: str, status: str) -> str:

@@ -54,6 +54,8 @@ class Sync:
         """Save until asked to stop."""
         due = self._patience.clock()
         while not self._stop.is_set():
+            # For the answer: a program that fills the volume must not keep it away.
+            local.reserve(Path(self._told.place.saved))
             ended = self._ended()
             if ended is not None and ended != self._answered:
                 self._last(handover.parse_ended(ended.content))
@@ -125,7 +127,18 @@ class Sync:
         self._well = ok
         self._patience.say(message)
         content = handover.saved_json(attempt=self._told.job.attempt, ok=ok, message=message)
-        local.write(Path(self._told.place.saved), content)
+        trouble = ""
+        for wait in rhythm.waits(longest=10.0):
+            try:
+                local.write(Path(self._told.place.saved), content)
+            except OSError as error:  # noqa: PERF203 - that is what the loop is for
+                # The launcher waits for it, so it is worth more tries; without it ends the same.
+                if trouble != (trouble := f"the answer cannot be written ({error.strerror})"):
+                    self._patience.say(trouble)
+                if self._stop.wait(wait):
+                    return
+            else:
+                break
 
     def _try(self, what: str, action: Callable[[], None]) -> None:
         """Do what will be done again anyway; say when it begins to fail and when it works again."""

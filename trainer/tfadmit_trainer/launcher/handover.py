@@ -3,7 +3,9 @@
 Each is written to another name first and then renamed, so that a reader never sees half of one.
 """
 
+import contextlib
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from tfadmit_trainer.launcher.fault import LaunchError
 VERSION: Final = 1
 # A save takes seconds; nobody notices a fifth of one.
 _POLL_SECONDS: Final = 0.2
+# A block of all common file systems.
+_RESERVED: Final = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +39,17 @@ class Saved:
 
 
 def forget(where: workspace.Tree) -> None:
-    """Remove what an earlier container of the same pod has left."""
+    """Remove what an earlier container of the same pod has left, and take room for the last word.
+
+    A program that fills its volume would else end without one, and the sidecar wait for it.
+    """
     for path in (where.ended, where.saved):
         Path(path).unlink(missing_ok=True)
+    # Whether it can be written at all shows later, with a reason.
+    with contextlib.suppress(OSError):
+        draft = _draft(where)
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(b" " * _RESERVED)
 
 
 def demand_inputs(where: workspace.Tree, names: tuple[str, ...]) -> None:
@@ -64,11 +76,17 @@ def demand_inputs(where: workspace.Tree, names: tuple[str, ...]) -> None:
 def tell_ended(where: workspace.Tree, ended: Ended, *, attempt: int) -> None:
     """Write that the program has ended, for the sidecar."""
     content = {"version": VERSION, "attempt": attempt, "code": ended.code, "signal": ended.signal}
-    path = Path(where.ended)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.new")
-    draft.write_text(json.dumps(content) + "\n", encoding="utf-8")
-    draft.replace(path)
+    draft = _draft(where)
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    # Over what is reserved: to shorten that first would give the room away.
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as stream:
+        stream.write(f"{json.dumps(content)}\n".encode())
+        stream.truncate()
+    draft.replace(where.ended)
+
+
+def _draft(where: workspace.Tree) -> Path:
+    return Path(f"{where.ended}.new")
 
 
 def await_saved(
