@@ -24,7 +24,7 @@ def scan(root: Path) -> list[manifest.File]:
 
     Files that vanish meanwhile are passed by: programs rename what they have written.
     """
-    return sorted(_files(root, root), key=lambda file: file.path)
+    return sorted(_files(root), key=lambda file: file.path)
 
 
 def look(root: Path, path: str) -> manifest.File | None:
@@ -175,32 +175,40 @@ def told() -> Iterator[None]:
         raise fault.PassingError(where) from error
 
 
-def _files(root: Path, folder: Path) -> Iterator[manifest.File]:
+def _files(root: Path) -> Iterator[manifest.File]:
+    # A list and no recursion: a path has room for more folders than Python has for calls.
+    folders = [root]
+    while folders:
+        for entry in _entries(folders.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+            elif found := _regular(entry):
+                yield manifest.File(
+                    path=Path(entry.path).relative_to(root).as_posix(),
+                    size=found.st_size,
+                    mtime_ns=found.st_mtime_ns,
+                )
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        entries = list(os.scandir(folder))
+        return list(os.scandir(folder))
     except FileNotFoundError:
-        return
+        return []
     except PermissionError as error:
         raise _unreadable(folder) from error
-    for entry in entries:
-        path = Path(entry.path)
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(root, path)
-            continue
-        try:
-            found = entry.stat()
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            if error.errno == errno.ELOOP:  # a link to itself leads to no file
-                continue
-            raise
-        if stat.S_ISREG(found.st_mode):
-            yield manifest.File(
-                path=path.relative_to(root).as_posix(),
-                size=found.st_size,
-                mtime_ns=found.st_mtime_ns,
-            )
+
+
+def _regular(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        found = entry.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link to itself leads to no file
+            return None
+        raise
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def _opened(path: Path) -> BinaryIO:
