@@ -110,6 +110,12 @@ def missing(where: uri.Uri, environ: Mapping[str, str]) -> str:
     return ""
 
 
+def emptied(where: uri.Uri, environ: Mapping[str, str]) -> bool:
+    """Whether a credential is set to nothing: obstore takes that for one and asks nobody else."""
+    known = names(environ)
+    return any(known.get(name) == "" for name in (_S3_WAYS if where.scheme == "s3" else _GS_WAYS))
+
+
 def used(where: uri.Uri, environ: Mapping[str, str]) -> str:
     """Name the credential that was used, without its value."""
     known = names(environ)

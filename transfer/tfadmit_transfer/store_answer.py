@@ -43,7 +43,8 @@ def unusable(
 ) -> fault.RefusedError:
     """Say why a store cannot be opened, before anything was asked of it."""
     words = line(error)
-    if "Missing" in words and (lacking := credentials.missing(where, environ)):
+    unset = "Missing" in words or credentials.emptied(where, environ)
+    if unset and (lacking := credentials.missing(where, environ)):
         return fault.RefusedError(f"{where}: {_lacking(lacking, where, mend)}")
     return fault.RefusedError(f"{where}: what is set for this store cannot be used ({words})")
 
@@ -60,7 +61,8 @@ def fault_of(
     if words := _special(first, text, code=code, name=name, where=where):
         return fault.RefusedError(f"{name}: {words}")
     odd = isinstance(error, ValueError) or any(words in text for words in _NAMES)
-    if _LOOKED_UP.search(first) and (lacking := credentials.missing(where, environ)):
+    unasked = status in ("401", "403") and credentials.emptied(where, environ)
+    if (_LOOKED_UP.search(first) or unasked) and (lacking := credentials.missing(where, environ)):
         return fault.RefusedError(f"{name}: {_lacking(lacking, where, mend)}")
     if absent and code in _ABSENT:
         return AbsentError(f"{name}: there is nothing")

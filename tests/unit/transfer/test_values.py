@@ -245,6 +245,33 @@ def test_a_name_that_cannot_be_handled_is_no_lack_of_credentials():
         assert "the store refuses this (denied: " in str(found)
 
 
+@pytest.mark.parametrize(
+    ("environ", "sentence"),
+    [
+        ({}, "no access with the service account of the pod (AccessDenied: no)"),
+        ({"AWS_ACCESS_KEY_ID": ""}, "no credentials: AWS_ACCESS_KEY_ID and"),
+        ({"AWS_ACCESS_KEY_ID": "x"}, "no access with AWS_ACCESS_KEY_ID (AccessDenied: no)"),
+    ],
+)
+def test_a_store_that_refuses_was_shown_a_credential_unless_it_is_set_to_nothing(environ, sentence):
+    error = PermissionError(
+        "Error performing GET http://store/x - Server returned non-2xx status code: 403 Forbidden: "
+        "<Code>AccessDenied</Code><Message>no</Message>"
+    )
+    found = store_answer.fault_of(
+        error, name="s3://b-1/x", where=uri.parse("s3://b-1"), environ=environ, mend=""
+    )
+    assert sentence in str(found)
+
+
+def test_a_store_that_cannot_be_reached_is_tried_again_also_with_the_pods_own_account():
+    error = OSError("Error performing GET https://storage.googleapis.com/b - dns error: x")
+    found = store_answer.fault_of(
+        error, name="gs://b-1/x", where=uri.parse("gs://b-1"), environ={}, mend=""
+    )
+    assert type(found) is fault.PassingError
+
+
 def test_progress_is_told_every_so_often_and_what_was_there_is_no_speed():
     now = iter([0.0, 1.0, 10.0, 10.0, 10.0, 20.0])
     said: list[str] = []
