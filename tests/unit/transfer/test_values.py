@@ -19,6 +19,7 @@ from tfadmit_transfer import (
     progress,
     rhythm,
     status,
+    store,
     store_answer,
     uri,
 )
@@ -262,6 +263,21 @@ def test_a_store_that_refuses_was_shown_a_credential_unless_it_is_set_to_nothing
         error, name="s3://b-1/x", where=uri.parse("s3://b-1"), environ=environ, mend=""
     )
     assert sentence in str(found)
+
+
+def test_a_panic_of_obstore_ends_no_sidecar(tmp_path, monkeypatch):
+    """What pyo3 makes of one is no Exception: nothing above would hold it."""
+
+    class PanicException(BaseException):  # noqa: N818 - its name is how it is known
+        pass
+
+    def put(*_):
+        raise PanicException("request must be valid")
+
+    at = store.open_store(uri.parse(f"file://{tmp_path}"), environ={})
+    monkeypatch.setattr("obstore.put", put)
+    with pytest.raises(fault.PassingError, match="request must be valid"):
+        at.write("x", b"")
 
 
 def test_a_store_that_cannot_be_reached_is_tried_again_also_with_the_pods_own_account():
