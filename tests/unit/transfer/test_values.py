@@ -268,7 +268,7 @@ def test_a_store_that_refuses_was_shown_a_credential_unless_it_is_set_to_nothing
 def test_a_panic_of_obstore_ends_no_sidecar(tmp_path, monkeypatch):
     """What pyo3 makes of one is no Exception: nothing above would hold it."""
 
-    class PanicException(BaseException):  # noqa: N818 - its name is how it is known
+    class PanicException(BaseException):
         pass
 
     def put(*_):
