@@ -1,23 +1,20 @@
-"""Object stores: the only module that knows obstore, whose exceptions end here.
+"""Objects of a store: what is asked of obstore, whose exceptions end here.
 
-S3 and what speaks its protocol, Google Cloud Storage, and folders (a mounted volume). Retries of
-single requests are obstore's; whether an operation is tried again is decided above. Every sentence
-names the address and the credential.
+How a store is reached is for `backend`. Retries of single requests are obstore's; whether an
+operation is tried again is decided above. Every sentence names the address and the credential.
 """
 
 import concurrent.futures
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import obstore
 from obstore import exceptions as obstore_exceptions
-from obstore import store as obstore_store
 
-from tfadmit_transfer import credential_faults, credentials, fault, source, store_answer, uri
+from tfadmit_transfer import backend, credentials, fault, source, store_answer, uri
 
 # Parts of this size; S3 allows 10,000 of them, so larger objects get larger parts.
 _PART = 8 * 1024 * 1024
@@ -31,23 +28,6 @@ _WATCHED_IN_FLIGHT = 2 * _WATCHED_PART
 _DELETES = 16
 # S3 copies objects of up to 5 GiB in one request.
 _MAX_COPY = 5 * 1024**3
-_CLIENT: Mapping[str, Any] = {
-    "connect_timeout": "10s",
-    # One part on a slow line: 8 MiB in two minutes are 70 KB a second.
-    "read_timeout": "120s",
-    # A whole download; what has stalled is found by the one above.
-    "timeout": "12h",
-}
-_RETRY: Mapping[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
-# Google takes one change of an object a second, and answers 429 to the next one.
-_GS_RETRY: Mapping[str, Any] = {
-    **_RETRY,
-    "backoff": {
-        "init_backoff": timedelta(seconds=1),
-        "max_backoff": timedelta(seconds=15),
-        "base": 2,
-    },
-}
 _ERRORS = (obstore_exceptions.BaseError, OSError, ValueError)
 # What pyo3 makes of a panic is no Exception, and cannot be imported. It must not end the sidecar.
 _PANIC = "PanicException"
@@ -291,70 +271,12 @@ def open_store(
     Raises:
         RefusedError: its options make no sense.
     """
-    if where.scheme not in uri.MOUNTED:
-        _check(where, environ)
     try:
-        backend = _backend(where, environ, mount)
+        made = backend.make(where, environ=environ, mount=mount)
     except (obstore_exceptions.BaseError, ValueError) as error:
         raise store_answer.unusable(error, where=where, environ=environ, mend=mend) from error
     except OSError as error:
         raise store_answer.fault_of(
             error, name=str(where), where=where, environ=environ, mend=mend
         ) from error
-    return Store(where=where, backend=backend, environ=environ, mend=mend)
-
-
-def _check(where: uri.Uri, environ: Mapping[str, str]) -> None:
-    for words in credential_faults.mistakes(where, environ):
-        raise fault.RefusedError(f"{where}: {words}")
-    known = credentials.names(environ)
-    for name in credential_faults.PATHS if where.scheme == "gs" else ():
-        if path := known.get(name):
-            content = _file(name, path, "a key in JSON").decode(errors="replace")
-            if words := credential_faults.google_key(content, name=f"{name} ({path})"):
-                raise fault.RefusedError(f"{where}: {words}")
-
-
-def _backend(where: uri.Uri, environ: Mapping[str, str], mount: Path | None) -> Any:  # noqa: ANN401 - as above
-    if where.scheme == "gs":
-        return obstore_store.GCSStore(
-            where.host,
-            config=credentials.gs_options(environ),  # type: ignore[arg-type]
-            client_options={
-                **_client(environ, credentials.gs_endpoint(environ)),  # type: ignore[arg-type]
-                # Else Google undoes gzip on the way, and nothing has the size of the listing.
-                "default_headers": {"accept-encoding": "gzip"},
-            },
-            retry_config=_GS_RETRY,  # type: ignore[arg-type]
-        )
-    if where.scheme == "s3":
-        options = credentials.s3_options(environ)
-        return obstore_store.S3Store(
-            where.host,
-            config=options,  # type: ignore[arg-type]
-            client_options=_client(environ, options.get("endpoint", "")),  # type: ignore[arg-type]
-            retry_config=_RETRY,  # type: ignore[arg-type]
-            checksum_algorithm="SHA256",
-        )
-    if mount is None and where.scheme == "pvc":
-        raise fault.RefusedError(
-            f"{where}: a claim can be read in the cluster only: mount it in a pod, copy from there"
-        )
-    return obstore_store.LocalStore(prefix=mount or Path("/", where.path), mkdir=True)
-
-
-def _file(name: str, path: str, what: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise fault.RefusedError(
-            f"{name} names {path}, which cannot be read ({error.strerror}): it is the path of a "
-            f"file with {what}, where this runs"
-        ) from error
-
-
-def _client(environ: Mapping[str, str], endpoint: str) -> dict[str, Any]:
-    options = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
-    if bundle := environ.get("AWS_CA_BUNDLE"):
-        options["root_certificate"] = _file("AWS_CA_BUNDLE", bundle, "certificates")
-    return options
+    return Store(where=where, backend=made, environ=environ, mend=mend)
