@@ -16,12 +16,14 @@ from harness.cluster import Cluster
 _SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _DURATION = "apiserver_admission_webhook_admission_duration_seconds"
+_REQUEST = "apiserver_request_duration_seconds"
+_CREATIONS = {"verb": "POST", "resource": "pods", "subresource": "", "dry_run": ""}
 _REFUSED = ("apiserver_admission_webhook_rejection_count", "apiserver_admission_webhook_fail_open")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """The calls of one webhook: how many, in all how long, by bucket, and without a yes."""
+    """Calls of one kind: how many, in all how long, by bucket, and those without a yes."""
 
     count: float
     seconds: float
@@ -56,24 +58,67 @@ class Calls:
         return math.nan
 
 
-def calls(cluster: Cluster, *, webhook: str) -> Calls:
-    """What the API server has counted until now."""
-    text = cluster.api.text("/metrics")
-    buckets: dict[float, float] = {}
-    total = {"count": 0.0, "sum": 0.0}
-    refused = 0.0
-    for name, labels, value in _SAMPLE.findall(text):
-        if dict(_LABEL.findall(labels)).get("name") != webhook:
-            continue
-        kind = name.removeprefix(f"{_DURATION}_")
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What an API server has counted until now."""
+
+    calls: Calls
+    """Of the webhook; each round of the admission chain is one."""
+
+    creations: Calls
+    """Requests that create pods, with all that their admission takes, and without dry runs."""
+
+    def since(self, before: Counted) -> Counted:
+        """What came after an earlier look."""
+        return Counted(
+            calls=self.calls.since(before.calls), creations=self.creations.since(before.creations)
+        )
+
+
+def look(cluster: Cluster, *, webhook: str) -> Counted:
+    """Ask it now."""
+    return counted(cluster.api.text("/metrics"), webhook=webhook)
+
+
+def counted(page: str, *, webhook: str) -> Counted:
+    """Read its metrics."""
+    called, created = _Sum(), _Sum()
+    for name, text, value in _SAMPLE.findall(page):
+        if name.startswith(f"{_DURATION}_") or name.startswith(_REFUSED):
+            labels = dict(_LABEL.findall(text))
+            if labels.get("name") == webhook:
+                called.add(name.removeprefix(f"{_DURATION}_"), labels, float(value))
+        elif name.startswith(f"{_REQUEST}_"):
+            labels = dict(_LABEL.findall(text))
+            if all(labels.get(label) == wanted for label, wanted in _CREATIONS.items()):
+                created.add(name.removeprefix(f"{_REQUEST}_"), labels, float(value))
+    return Counted(calls=called.calls(), creations=created.calls())
+
+
+class _Sum:
+    """Samples of one histogram, over those of its labels that do not matter here."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[float, float] = {}
+        self._total = {"count": 0.0, "sum": 0.0}
+        self._refused = 0.0
+
+    def add(self, kind: str, labels: Mapping[str, str], value: float) -> None:
         if kind == "bucket":
-            bound = float(dict(_LABEL.findall(labels))["le"])
-            buckets[bound] = buckets.get(bound, 0) + float(value)
-        elif kind in total:
-            total[kind] += float(value)
-        elif name.startswith(_REFUSED):
-            refused += float(value)
-    return Calls(count=total["count"], seconds=total["sum"], refused=refused, buckets=buckets)
+            bound = float(labels["le"])
+            self._buckets[bound] = self._buckets.get(bound, 0) + value
+        elif kind in self._total:
+            self._total[kind] += value
+        elif kind.startswith(_REFUSED):
+            self._refused += value
+
+    def calls(self) -> Calls:
+        return Calls(
+            count=self._total["count"],
+            seconds=self._total["sum"],
+            refused=self._refused,
+            buckets=self._buckets,
+        )
 
 
 def lookups(server: Server) -> float:

@@ -1,10 +1,12 @@
 """What the benchmarks run, built or installed once and kept in the cache.
 
-The Go programs of `harness/go/bench`, and a virtual environment with the servers that are compared.
+The Go programs of `harness/go/bench`, kwok, and a virtual environment with the servers that are
+compared.
 """
 
 from __future__ import annotations
 
+import functools
 import platform
 import subprocess
 import sys
@@ -18,6 +20,8 @@ MODULE = Path(binaries.__file__).parent / "go" / "bench"
 LOCK_FILE = tools.ROOT / "requirements" / "bench.lock"
 _FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
 _PACKAGES = ("anchor", "load")
+KWOK_MODULE = Path(binaries.__file__).parent / "go" / "kwok"
+_KWOK = "sigs.k8s.io/kwok/cmd/kwok"
 # The last thing written: a virtual environment cannot be renamed into place.
 _COMPLETE = ".complete"
 
@@ -45,6 +49,21 @@ def build(*, say: cache.Say = cache.to_stderr) -> Programs:
                 with cache.created(path) as target:
                     binaries.run(go, "build", *_FLAGS, "-o", target, f"./{name}", module=MODULE)
     return Programs(**found)
+
+
+def kwok(*, say: cache.Say = cache.to_stderr) -> Path:
+    """The kubelet of nodes that do not exist, built now when the cache lacks it."""
+    files = [KWOK_MODULE / "go.mod", KWOK_MODULE / "go.sum"]
+    name = cache.key(files=files, also=[*_FLAGS, _KWOK, platform.machine()])
+    entry = cache.directory() / f"kwok-{name}"
+    return cache.made(entry, "kwok", make=functools.partial(_build_kwok, say=say), say=say)
+
+
+def _build_kwok(target: Path, *, say: cache.Say) -> None:
+    say(f"go build {_KWOK}: once, one to three minutes")
+    go = tools.go(module=KWOK_MODULE, say=say)
+    with cache.created(target) as partial:
+        binaries.run(go, "build", *_FLAGS, "-o", partial, _KWOK, module=KWOK_MODULE)
 
 
 def python(*, say: cache.Say = cache.to_stderr) -> Path:

@@ -34,12 +34,15 @@ class Cluster:
         kubeconfig: Path,
         directory: Path,
         webhook_host: str = "127.0.0.1",
+        etcd: str | None = None,
     ) -> None:
         self.api = api
         self.program = kubectl
         self.kubeconfig = kubeconfig
         self.directory = directory
         self.webhook_host = webhook_host
+        self.etcd = etcd
+        """Where its etcd answers clients; unknown when somebody else runs it."""
 
     def kubectl(
         self,

@@ -38,7 +38,7 @@ class ControlPlane:
         self._binaries = binaries
         self._directory = directory
         self._face = face
-        self._etcd_url = f"http://{_HOST}:{loopback.free_port()}"
+        self.etcd_url = f"http://{_HOST}:{loopback.free_port()}"
         self._undo = ExitStack()
         self._serving = certificates.serving_certificate(
             directory=directory / "serving", host=_HOST, also=[face.host, *face.names]
@@ -74,15 +74,15 @@ class ControlPlane:
         command: list[str | Path] = [
             self._binaries.etcd,
             f"--data-dir={self._directory / 'etcd'}",
-            f"--listen-client-urls={self._etcd_url}",
-            f"--advertise-client-urls={self._etcd_url}",
+            f"--listen-client-urls={self.etcd_url}",
+            f"--advertise-client-urls={self.etcd_url}",
             f"--listen-peer-urls={peers}",
             f"--initial-advertise-peer-urls={peers}",
             f"--initial-cluster=default={peers}",
             # Nothing here has to survive a power cut.
             "--unsafe-no-fsync",
         ]
-        return self._start("etcd", command, url=f"{self._etcd_url}/health")
+        return self._start("etcd", command, url=f"{self.etcd_url}/health")
 
     def _api_server(self) -> Process:
         tokens = self._directory / "tokens.csv"
@@ -90,7 +90,7 @@ class ControlPlane:
         tokens.write_text(f'{self.token},admin,admin,"system:masters"\n')
         command: list[str | Path] = [
             self._binaries.kube_apiserver,
-            f"--etcd-servers={self._etcd_url}",
+            f"--etcd-servers={self.etcd_url}",
             f"--bind-address={self._face.host}",
             f"--secure-port={self.port}",
             f"--cert-dir={self._directory / 'apiserver'}",

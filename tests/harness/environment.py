@@ -54,7 +54,11 @@ def own_cluster(
     plane = ControlPlane(binaries=found, directory=directory / "controlplane", face=face)
     api = Api(url=plane.url, ca=plane.ca, token=plane.token)
     cluster = Cluster(
-        api=api, kubectl=found.kubectl, kubeconfig=plane.kubeconfig, directory=directory
+        api=api,
+        kubectl=found.kubectl,
+        kubeconfig=plane.kubeconfig,
+        directory=directory,
+        etcd=plane.etcd_url,
     )
     controllers = Controllers(
         cluster=cluster,

@@ -9,7 +9,7 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,15 +52,16 @@ class Module:
 
 _CONTAINERD = "github.com/containerd/containerd/v2/cmd"
 
+_KUBERNETES = Module(
+    name="kubernetes",
+    packages={
+        "kubelet": "k8s.io/kubernetes/cmd/kubelet",
+        "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    },
+)
 MODULE_LIST = (
-    Module(
-        name="kubernetes",
-        packages={
-            "kubelet": "k8s.io/kubernetes/cmd/kubelet",
-            "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
-            "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-        },
-    ),
+    _KUBERNETES,
     Module(
         name="containerd",
         packages={
@@ -97,7 +98,11 @@ def find(*, say: cache.Say = cache.to_stderr) -> Programs:
         binaries.BuildError: a program does not build.
     """
     _install_missing(say=say)
-    found = {name: path for module in MODULE_LIST for name, path in _built(module, say=say).items()}
+    found = {
+        name: path
+        for module in MODULE_LIST
+        for name, path in _built(module, names=module.packages, say=say).items()
+    }
     return Programs(
         kubelet=found["kubelet"],
         kube_proxy=found["kube-proxy"],
@@ -110,8 +115,13 @@ def find(*, say: cache.Say = cache.to_stderr) -> Programs:
     )
 
 
-def _built(module: Module, *, say: cache.Say) -> Mapping[str, Path]:
-    programs = {name: module.entry / "bin" / name for name in module.packages}
+def kube_scheduler(*, say: cache.Say = cache.to_stderr) -> Path:
+    """The scheduler alone, which needs neither root nor Debian, for nodes that are not real."""
+    return _built(_KUBERNETES, names=["kube-scheduler"], say=say)["kube-scheduler"]
+
+
+def _built(module: Module, *, names: Iterable[str], say: cache.Say) -> Mapping[str, Path]:
+    programs = {name: module.entry / "bin" / name for name in names}
     if not all(path.exists() for path in programs.values()):
         with cache.lock(module.entry, say=say):
             go = tools.go(module=module.folder, say=say)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ _COREFILE = """\
 """
 
 
-def scheduler(*, program: Path, cluster: Cluster) -> Process:
+def scheduler(*, program: Path, cluster: Cluster, options: Sequence[str] = ()) -> Process:
     """kube-scheduler, started."""
     port = loopback.free_port()
     serving = cluster.directory / "controlplane" / "serving"
@@ -49,6 +49,7 @@ def scheduler(*, program: Path, cluster: Cluster) -> Process:
             f"--tls-cert-file={serving / 'tls.crt'}",
             f"--tls-private-key-file={serving / 'tls.key'}",
             "--leader-elect=false",
+            *options,
         ],
         log=cluster.directory / "kube-scheduler.log",
     )
