@@ -36,14 +36,14 @@ soak: $(STAMP) ## Reviews at 200/s against a real server for 5 minutes, and what
 bench: $(STAMP) ## Speed beside a Go webhook with the same answers (10 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.against_go $(ARGS)
 
-bench-cluster: $(STAMP) ## What a webhook adds to the creation of 1,000 pods (10 minutes; ARGS="--help")
+bench-cluster: $(STAMP) ## What a webhook adds until 1,000 pods run on fake nodes (20 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.in_cluster $(ARGS)
 
 bench-cache: $(STAMP) ## What a pod costs with 10,000 JobSets in the cache (3 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.many $(ARGS)
 
-bench-large: $(STAMP) ## Bytes and milliseconds of jobs of up to 10,000 tasks (a few seconds)
-	@PYTHONPATH=tests $(BIN)/python -m bench.large
+bench-large: $(STAMP) ## Bytes and milliseconds of jobs of up to 10,000 tasks (a few seconds; ARGS=--etcd)
+	@PYTHONPATH=tests $(BIN)/python -m bench.large $(ARGS)
 
 bench-servers: $(STAMP) ## The same application behind several servers (20 minutes; ARGS="--help")
 	@PYTHONPATH=tests $(BIN)/python -m bench.servers $(ARGS)

@@ -1,23 +1,26 @@
 """`make bench-large`: jobs of up to 10,000 tasks: bytes of pods and of jobs, and milliseconds.
 
-The pods go through the handler; `make bench-cluster` takes those of an API server. What a job takes
-there is the sum over its pods, as JSON.
+The pods go through the handler. What a job takes there is the sum over its pods, as JSON; with
+`--etcd`, jobs are created on an API server too, and etcd says what they take.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import admission
-from bench import report, running, specimens
+from bench import report, running, specimens, stored
 
 SIZES = (16, 256, 1_024, 4_096, 10_000)
+_STORED_SIZES = (16, 256, 1_024)
 _TIMES = 200
 _STARTS = 5
 _EXPAND = """
@@ -100,8 +103,24 @@ def _expanded(env: dict[str, str], *, tasks: int) -> tuple[float, float]:
     return setup, expand
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
+    parser = argparse.ArgumentParser(prog="make bench-large", description=__doc__)
+    parser.add_argument(
+        "--etcd",
+        type=int,
+        nargs="*",
+        metavar="TASKS",
+        help="sizes of the jobs whose bytes in etcd are looked at (a few minutes; default:"
+        f" {' '.join(map(str, _STORED_SIZES))})",
+    )
+    options = parser.parse_args(argv)
+    print(_table())
+    if options.etcd is not None:
+        print(f"\nbytes in etcd\n{_stored(options.etcd or _STORED_SIZES)}")
+
+
+def _table() -> str:
     rows = []
     for tasks in SIZES:
         found, (setup, expand) = job(tasks), expanded(tasks)
@@ -121,7 +140,34 @@ def main() -> None:
         *("tasks", "TF_CONFIG inline", "added bytes", "pod bytes", "job MB"),
         *("handler ms", "setup() ms", "all addresses ms"),
     )
-    print(report.table(head, rows))
+    return report.table(head, rows)
+
+
+def _stored(sizes: Sequence[int]) -> str:
+    rows = []
+    for tasks, (without, found) in zip(sizes, stored.compare(sizes), strict=True):
+        assert without.objects == found.objects == tasks
+        handled = job(tasks)
+        rows.append(
+            (
+                f"{tasks:,}",
+                "yes" if handled.inline else "no",
+                f"{handled.added:,}",
+                f"{found.each - without.each:,.0f}",
+                f"{handled.pod:,}",
+                f"{found.each:,.0f}",
+                f"{handled.total / 1e6:,.2f}",
+                f"{found.total / 1e6:,.2f}",
+                f"{without.total / 1e6:,.2f}",
+                f"{found.writes:.1f}",
+            )
+        )
+    head = (
+        *("tasks", "TF_CONFIG inline", "added, handler", "added, etcd"),
+        *("pod, handler", "pod, etcd", "job MB, handler", "job MB, etcd"),
+        *("job MB, etcd, no webhook", "writes of a pod"),
+    )
+    return report.table(head, rows)
 
 
 def _bytes(content: Any) -> int:

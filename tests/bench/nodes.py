@@ -70,7 +70,7 @@ def ready(cluster: Cluster, *, pods: int) -> Iterator[None]:
     try:
         kubelet = _kwok(programs.kwok(), cluster)
         try:
-            for number in range(2 * pods // _PODS_PER_NODE + 1):
+            for number in range(needed(pods)):
                 cluster.create(_node(f"node-{number}"))
             cluster.wait(
                 lambda: [one["metadata"]["name"] for one in cluster.list("Node") if _tainted(one)],
@@ -82,6 +82,11 @@ def ready(cluster: Cluster, *, pods: int) -> Iterator[None]:
             kubelet.stop()
     finally:
         scheduler.stop()
+
+
+def needed(pods: int) -> int:
+    """How many nodes it takes: those of the burst before may not be gone yet."""
+    return 2 * pods // _PODS_PER_NODE + 1
 
 
 def _kwok(program: Path, cluster: Cluster) -> Process:

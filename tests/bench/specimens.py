@@ -55,7 +55,7 @@ def jobset(tasks: int) -> Json:
     """The JobSet of a cluster of so many workers."""
     return builders.make_jobset(
         builders.make_replicated_job(completions=tasks),
-        name=_jobset_name(tasks),
+        name=jobset_name(tasks),
         namespace=NAMESPACE,
         uid=_JOBSET_UID,
     )
@@ -85,7 +85,7 @@ def pods(*, tasks: int, size: int, **request: Any) -> Case:
 
 def pod(*, tasks: int, index: int, size: int) -> Json:
     """A pod of that many bytes, written without blanks."""
-    content = _pod(jobset=_jobset_name(tasks), index=index)
+    content = _pod(jobset=jobset_name(tasks), index=index)
     container = content["spec"]["containers"][0]
     missing = size - len(_dump(content))
     if missing > 0:
@@ -140,7 +140,8 @@ def _review(content: Json, **request: Any) -> Json:
     return builders.make_review(content, **given)
 
 
-def _jobset_name(tasks: int) -> str:
+def jobset_name(tasks: int) -> str:
+    """What the JobSet of a cluster of so many workers is called."""
     return f"mnist-{tasks}"
 
 

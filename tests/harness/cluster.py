@@ -146,18 +146,17 @@ class Cluster:
                 raise AssertionError(f"{what}: not within {timeout:g} s; last seen: {_show(seen)}")
             time.sleep(pause)
 
-    def create_namespace(self, *, prefix: str = "test-") -> str:
+    def create_namespace(self, *, prefix: str = "test-", name: str | None = None) -> str:
         """A fresh namespace in which pods can be created."""
-        made = self.create(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": prefix}}
-        )
-        name: str = made["metadata"]["name"]
+        metadata = {"name": name} if name else {"generateName": prefix}
+        made = self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        created: str = made["metadata"]["name"]
         # Until it is there, the API server refuses pods.
         self.wait(
-            lambda: self.get("ServiceAccount", "default", name),
-            what=f"the default service account of {name}",
+            lambda: self.get("ServiceAccount", "default", created),
+            what=f"the default service account of {created}",
         )
-        return name
+        return created
 
     def token(self, serviceaccount: str, namespace: str) -> str:
         """A token of a service account, good for one hour."""
