@@ -20,7 +20,7 @@ import admission
 from bench import report, running, specimens, stored
 
 SIZES = (16, 256, 1_024, 4_096, 10_000)
-_STORED_SIZES = (16, 256, 1_024)
+_STORED_SIZES = (16, 256, 1_024, 2_048)
 _TIMES = 200
 _STARTS = 5
 _EXPAND = """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +21,23 @@ from harness.process import Process
 
 # What a kubelet takes by default.
 _PODS_PER_NODE = 110
-_ROOM = json.dumps({"cpu": "64", "memory": "512Gi", "pods": str(_PODS_PER_NODE)})
+_ROOM = {"cpu": "64", "memory": "512Gi", "pods": str(_PODS_PER_NODE)}
 _MANAGED = "kwok.x-k8s.io/node"
 # More than the pods of all bursts, since an address is used again only some time later.
 _POD_ADDRESSES = "10.0.0.0/8"
 # The defaults let the scheduler bind 50 pods a second; the controller manager has the same options.
 _UNHURRIED = ("--kube-api-qps=500", "--kube-api-burst=1000")
 # Go templates, as kwok fills them in.
-_READY = f"""\
+_READY = """\
 phase: Running
 conditions:
-{{{{ range NodeConditions }}}}
-- type: {{{{ .type | Quote }}}}
-  status: {{{{ .status | Quote }}}}
-  reason: {{{{ .reason | Quote }}}}
-  lastHeartbeatTime: {{{{ Now | Quote }}}}
-  lastTransitionTime: {{{{ Now | Quote }}}}
-{{{{ end }}}}
-allocatable: {_ROOM}
-capacity: {_ROOM}
+{{ range NodeConditions }}
+- type: {{ .type | Quote }}
+  status: {{ .status | Quote }}
+  reason: {{ .reason | Quote }}
+  lastHeartbeatTime: {{ Now | Quote }}
+  lastTransitionTime: {{ Now | Quote }}
+{{ end }}
 """
 _RUNNING = """\
 phase: Running
@@ -64,24 +62,20 @@ containerStatuses:
 @contextmanager
 def ready(cluster: Cluster, *, pods: int) -> Iterator[None]:
     """Nodes for twice as many pods, ended afterwards."""
-    scheduler = services.scheduler(
-        program=node_programs.kube_scheduler(), cluster=cluster, options=_UNHURRIED
-    )
-    try:
-        kubelet = _kwok(programs.kwok(), cluster)
-        try:
-            for number in range(needed(pods)):
-                cluster.create(_node(f"node-{number}"))
-            cluster.wait(
-                lambda: [one["metadata"]["name"] for one in cluster.list("Node") if _tainted(one)],
-                until=lambda tainted: not tainted,
-                what="all nodes take pods",
-            )
-            yield
-        finally:
-            kubelet.stop()
-    finally:
-        scheduler.stop()
+    with ExitStack() as undo:
+        scheduler = services.scheduler(
+            program=node_programs.kube_scheduler(), cluster=cluster, options=_UNHURRIED
+        )
+        undo.callback(scheduler.stop)
+        undo.callback(_kwok(programs.kwok(), cluster).stop)
+        for number in range(needed(pods)):
+            cluster.create(_node(f"node-{number}"))
+        cluster.wait(
+            lambda: [one["metadata"]["name"] for one in cluster.list("Node") if _tainted(one)],
+            until=lambda tainted: not tainted,
+            what="all nodes take pods",
+        )
+        yield
 
 
 def needed(pods: int) -> int:
@@ -147,6 +141,7 @@ def _node(name: str) -> dict[str, Any]:
             "annotations": {_MANAGED: "fake"},
             "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
         },
+        "status": {"capacity": _ROOM, "allocatable": _ROOM},
     }
 
 
