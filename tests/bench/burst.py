@@ -74,11 +74,21 @@ def prepare(cluster: Cluster, namespace: str) -> None:
 
 
 def clear(cluster: Cluster, namespace: str) -> None:
-    """Delete the TrainJobs of a namespace and wait until their pods are gone."""
-    for job in cluster.list("TrainJob", namespace):
-        cluster.delete("TrainJob", job["metadata"]["name"], namespace)
+    """Delete the TrainJobs of a namespace with all that came of them, and wait until it is gone.
+
+    Each kind by itself: the garbage collector takes a while, and fake nodes end no pod.
+    """
+    for kind in ("TrainJob", "JobSet", "Job"):
+        path = cluster.api.resource(kind).path(namespace=namespace)
+        cluster.api.request("DELETE", path, query={"propagationPolicy": "Background"})
     began = time.monotonic()
-    _wait(lambda: count(cluster, namespace) == 0, began, what="the pods are deleted")
+    _wait(lambda: _deleted(cluster, namespace), began, what="the pods are deleted")
+
+
+def _deleted(cluster: Cluster, namespace: str) -> bool:
+    if count(cluster, namespace):
+        cluster.api.request("DELETE", _pods(namespace), query={"gracePeriodSeconds": "0"})
+    return count(cluster, namespace) == 0
 
 
 def count(cluster: Cluster, namespace: str) -> int:

@@ -1,7 +1,8 @@
 """Nodes that do not exist, on which pods run: kwok plays the kubelets; the scheduler is real.
 
 What a pod does before it runs in a real cluster, from the node's choice to its status, is done on
-the API server as there; nothing is pulled and nothing is started.
+the API server as there; nothing is pulled and nothing is started. Nobody ends a pod that is deleted
+with a grace period.
 """
 
 from __future__ import annotations
@@ -106,14 +107,13 @@ def _kwok(program: Path, cluster: Cluster) -> Process:
 def _stages() -> list[dict[str, Any]]:
     ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
     unready = {"key": ready, "operator": "NotIn", "values": ["True"]}
-    deleted = {"key": ".metadata.deletionTimestamp", "operator": "Exists"}
-    alive = {**deleted, "operator": "DoesNotExist"}
+    alive = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
     pending = {"key": ".status.phase", "operator": "In", "values": ["Pending"]}
+    # None for the end of a pod: kwok would still be busy with it in the next burst.
     # Without a stage for nodes, kwok looks after no node and so after no pod.
     return [
         _stage("Node", "register", [unready], {"statusTemplate": _READY}),
         _stage("Pod", "run", [alive, pending], {"statusTemplate": _RUNNING}),
-        _stage("Pod", "end", [deleted], {"delete": True}),
     ]
 
 
