@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -142,7 +143,12 @@ def _cells(pair: Pair, options: argparse.Namespace, *, directory: Path) -> list[
     for case in (*cases, *others):
         equal.check(pair, case)
     rounds.say("both give the same objects for all reviews")
+    fresh = [
+        dataclasses.replace(cell, case=f"{cell.case}, a connection each", client="fresh")
+        for cell in rounds.cells(cases[:1], [_OTHER_PATHS_CONNECTIONS], directory=directory)
+    ]
     return [
+        *fresh,
         *rounds.cells(others, [_OTHER_PATHS_CONNECTIONS], directory=directory),
         *rounds.cells(cases, options.connections, directory=directory),
     ]

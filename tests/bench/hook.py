@@ -11,7 +11,9 @@ from harness.api import ApiError
 from harness.cluster import Cluster
 
 NAME = "bench.tfadmit.dev"
-_CONFIGURATION = "bench"
+# As the shipped one. The API server calls webhooks in the order of these names: JobSet's comes
+# first, so that ours is called once for each pod.
+_CONFIGURATION = "tfadmit"
 
 
 def call(cluster: Cluster, server: running.Server, *, namespace: str, ca: Path) -> None:

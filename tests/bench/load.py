@@ -9,6 +9,9 @@ from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
+# `fresh` makes a connection for each review, `apiserver` is the HTTP client that API servers have.
+Client = Literal["fast", "fresh", "apiserver"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
@@ -49,7 +52,7 @@ def start(
     reviews: Path,
     connections: int,
     seconds: float,
-    client: Literal["fast", "apiserver"] = "fast",
+    client: Client = "fast",
 ) -> subprocess.Popen[str]:
     """Begin to send; `finish` waits for the result."""
     plan: dict[str, Any] = {

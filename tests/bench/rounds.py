@@ -24,6 +24,7 @@ class Cell:
     path: str
     reviews: Path
     connections: int
+    client: load.Client = "fast"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,7 @@ def _sample(program: Path, server: Server, cell: Cell, *, seconds: float) -> Sam
         reviews=cell.reviews,
         connections=cell.connections,
         seconds=seconds,
+        client=cell.client,
     )
     result = load.finish(child)
     after = spending.of(server.program.pid)

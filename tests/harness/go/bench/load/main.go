@@ -20,10 +20,12 @@ import (
 
 // A plan says what is sent where, and for how long.
 type plan struct {
-	Address     string
-	CA          string
-	Path        string
-	Client      string // "fast", or "apiserver" for the HTTP client that API servers have
+	Address string
+	CA      string
+	Path    string
+	// "fast"; "fresh", with a connection for each review; or "apiserver", the HTTP client that API
+	// servers have.
+	Client      string
 	Connections int
 	Seconds     float64
 	Reviews     string // a file with one specimen per line

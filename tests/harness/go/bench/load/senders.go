@@ -25,6 +25,9 @@ func newFast(order plan, dial *tls.Config) *fast {
 	request.SetRequestURI("https://" + order.Address + order.Path)
 	request.Header.SetMethod("POST")
 	request.Header.SetContentType("application/json")
+	if order.Client == "fresh" {
+		request.Header.SetConnectionClose()
+	}
 	return &fast{
 		client: &fasthttp.HostClient{
 			Addr: order.Address, IsTLS: true, TLSConfig: dial, MaxConns: 1,
