@@ -198,6 +198,7 @@ def test_an_overlay_can_name_the_image_of_ones_own_registry(tmp_path):
     assert node(runtime)["image"] == "registry.example.com/training:v2"
 
 
+@pytest.mark.built_schemas
 @pytest.mark.parametrize("file", [CUSTOM, VOLCANO])
 def test_is_valid_by_the_schemas_of_its_custom_resources(file):
     upstream, schedulers = binaries.entry() / "manifests", gang.entry() / "crds"

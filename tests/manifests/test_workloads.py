@@ -79,6 +79,7 @@ def test_exactly_these_files_are_shipped():
     ]
 
 
+@pytest.mark.built_schemas
 @pytest.mark.parametrize("path", CUSTOM, ids=lambda path: path.stem)
 def test_is_valid_by_the_schema_of_its_custom_resource(path):
     manifests = binaries.entry() / "manifests"
