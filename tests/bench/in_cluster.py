@@ -21,14 +21,13 @@ from bench import (
     burst,
     cluster_figures,
     hook,
-    nodes,
-    programs,
     report,
     rounds,
     running,
     spending,
+    stage,
 )
-from harness import cache, certificates, environment
+from harness import cache
 
 NONE, NOOP = "none", "no-op"
 _MODES = (NONE, NOOP, against_go.GO, against_go.OURS)
@@ -69,23 +68,12 @@ class _Bench:
     def __init__(
         self, stack: ExitStack, directory: Path, *, python: Path | None, pods: int
     ) -> None:
-        self._issued = certificates.serving_certificate(
-            directory=directory / "serving", host="127.0.0.1"
-        )
-        self._cluster = stack.enter_context(
-            environment.own_cluster(directory=directory / "cluster")
-        )
-        stack.enter_context(nodes.ready(self._cluster, pods=pods))
-        both = against_go.Both(
-            anchor=programs.build().anchor,
-            python=python or programs.python(),
-            issued=self._issued,
-            kubeconfig=self._cluster.kubeconfig,
-        )
+        made = stage.enter(stack, directory, pods=pods, python=python)
+        self._cluster, self._ca = made.cluster, made.ca
         self._servers = {
-            NOOP: stack.enter_context(both.noop()),
-            against_go.GO: stack.enter_context(both.go()),
-            against_go.OURS: stack.enter_context(both.ours()),
+            NOOP: stack.enter_context(made.both.noop()),
+            against_go.GO: stack.enter_context(made.both.go()),
+            against_go.OURS: stack.enter_context(made.both.ours()),
         }
 
     def warm_up(self, one: burst.Burst) -> None:
@@ -131,7 +119,7 @@ class _Bench:
         name = self._cluster.create_namespace(prefix="bench-")
         burst.prepare(self._cluster, name)
         if server:
-            hook.call(self._cluster, server, namespace=name, ca=self._issued.ca)
+            hook.call(self._cluster, server, namespace=name, ca=self._ca)
         try:
             yield name
         finally:

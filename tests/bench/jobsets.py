@@ -17,6 +17,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
+from harness import loopback
+
 _COLLECTION = "/apis/jobset.x-k8s.io/v1alpha2/jobsets"
 _VERSION = "100"
 
@@ -28,15 +30,11 @@ def serving(objects: Sequence[dict[str, Any]], *, directory: Path) -> Iterator[P
     for item in objects:
         item["metadata"]["resourceVersion"] = _VERSION
     server.items = {item["metadata"]["name"]: json.dumps(item).encode() for item in objects}
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield _kubeconfig(directory / "kubeconfig", port=server.server_address[1])
-    finally:
-        server.ended.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback.serving(server):
+        try:
+            yield _kubeconfig(directory / "kubeconfig", port=server.server_address[1])
+        finally:
+            server.ended.set()
 
 
 class _Server(ThreadingHTTPServer):

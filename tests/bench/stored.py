@@ -16,8 +16,7 @@ from pathlib import Path
 
 import urllib3
 
-from bench import against_go, burst, hook, nodes, programs, rounds, specimens
-from harness import certificates, environment
+from bench import burst, hook, rounds, specimens, stage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,20 +80,9 @@ class _Bench:
     """
 
     def __init__(self, stack: ExitStack, directory: Path, *, pods: int) -> None:
-        self._issued = certificates.serving_certificate(
-            directory=directory / "serving", host="127.0.0.1"
-        )
-        self._cluster = stack.enter_context(
-            environment.own_cluster(directory=directory / "cluster")
-        )
-        stack.enter_context(nodes.ready(self._cluster, pods=pods))
-        both = against_go.Both(
-            anchor=programs.build().anchor,
-            python=programs.python(),
-            issued=self._issued,
-            kubeconfig=self._cluster.kubeconfig,
-        )
-        self._server = stack.enter_context(both.ours())
+        made = stage.enter(stack, directory, pods=pods)
+        self._cluster, self._ca = made.cluster, made.ca
+        self._server = stack.enter_context(made.both.ours())
         self._cluster.create_namespace(name=specimens.NAMESPACE)
         burst.prepare(self._cluster, specimens.NAMESPACE)
 
@@ -103,7 +91,7 @@ class _Bench:
         cluster, namespace = self._cluster, specimens.NAMESPACE
         one = burst.Burst(jobs=1, workers=tasks, name=specimens.jobset_name(tasks))
         if admitted:
-            hook.call(cluster, self._server, namespace=namespace, ca=self._issued.ca)
+            hook.call(cluster, self._server, namespace=namespace, ca=self._ca)
         try:
             took = burst.run(cluster, one, namespace=namespace)
             assert cluster.etcd

@@ -7,7 +7,6 @@ neither needed nor disturbed.
 import base64
 import contextlib
 import copy
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -82,10 +81,14 @@ def wait_until_called(cluster: Cluster, create: Callable[[int], Json]) -> None:
     cluster.wait(tried, until=lambda error: not error, what="the webhook is called", timeout=60)
 
 
-def wait_until_made(report: load.Report, least: int) -> None:
+def wait_until_made(cluster: Cluster, report: load.Report, least: int) -> None:
     """Go on until so many pods are made, or one failed: a slow machine takes longer for them."""
-    while len(report.outcomes) < least and not report.failures:
-        time.sleep(0.1)
+    cluster.wait(
+        lambda: len(report.outcomes),
+        until=lambda made: made >= least or report.failures,
+        timeout=300,
+        what=f"{least} pods are made",
+    )
 
 
 def show(capsys: Any, what: str, report: load.Report) -> None:

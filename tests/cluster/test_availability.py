@@ -121,7 +121,7 @@ def test_a_renewed_certificate_in_files_fails_no_call(
                 issued(source)
                 mount.renew()
             time.sleep(4)
-            availability.wait_until_made(report, LEAST)
+            availability.wait_until_made(cluster, report, LEAST)
         availability.show(capsys, f"{RELOADS} renewed certificates", report)
         used = servers.metric(USED)
     availability.assert_none_failed(report, least=LEAST)
@@ -209,7 +209,7 @@ def test_a_full_rotation_of_ca_and_leaf_fails_no_call(
                     until=lambda found: len(found) == 1 and found != before,
                     what="the old CA has left the caBundle",
                 )
-                availability.wait_until_made(report, len(report.outcomes) + LEAST)
+                availability.wait_until_made(cluster, report, len(report.outcomes) + LEAST)
             availability.show(capsys, "a rotation of CA and leaf, until the old CA left", report)
     availability.assert_none_failed(report, least=LEAST)
 

@@ -95,14 +95,8 @@ def running(behind: object_store.ObjectStore) -> Iterator[GoogleStore]:
     )
     server = ThreadingHTTPServer(("127.0.0.1", store.port), _handler(store))
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with loopback.serving(server):
         yield store
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _handler(known: GoogleStore) -> type[BaseHTTPRequestHandler]:

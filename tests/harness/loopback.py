@@ -1,11 +1,14 @@
-"""Ports and health answers on this machine."""
+"""Ports, servers in a thread, and health answers on this machine."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
+import socketserver
 import ssl
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import urllib3
@@ -22,6 +25,20 @@ def free_port() -> int:
         if port not in _given:
             _given.add(port)
             return port
+
+
+@contextlib.contextmanager
+def serving(server: socketserver.BaseServer) -> Iterator[None]:
+    """Let a server of the standard library serve in a thread; ended and closed afterwards."""
+    # How often it looks whether it is to end; by default each end would take half a second.
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def listening(port: int, *, host: str = "127.0.0.1") -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import threading
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -39,14 +38,8 @@ def running(**leads: int) -> Iterator[Proxy]:
 
     server = ThreadingHTTPServer(("127.0.0.1", made.port), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with loopback.serving(server):
         yield made
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -6,10 +6,10 @@ import contextlib
 import hashlib
 import http.server
 import random
-import threading
 
 import pytest
 
+from harness import loopback
 from tfadmit_transfer import download, fault, http_source, progress, uri
 from transfer import world
 
@@ -87,12 +87,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def site():
     server = Site()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with loopback.serving(server):
+        yield server
 
 
 def get(site, tmp_path, path="/file", **wanted):

@@ -2,10 +2,10 @@
 
 import http.server
 import json
-import threading
 
 import pytest
 
+from harness import loopback
 from tfadmit_client import acting_as, fault, live
 
 USER = {
@@ -34,12 +34,9 @@ def asked():
         def log_message(self, *_):
             pass
 
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    with loopback.serving(server):
         yield kept, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def write(path, server, **users):
