@@ -37,7 +37,7 @@ def headers(user: raw.JsonObject, *, source: str) -> Sequence[Header]:
             f"{source}: {stated[0]} of the context's user is nothing without as: name the user, too"
         )
     found = list(_headers(user, name)) if name else []
-    if odd := next((value for _, value in found if not _is_header(value)), None):
+    if odd := next((value for _, value in found if not is_header(value)), None):
         raise fault.ClientError(
             f"{source}: {odd!r}, which the context's user is to act as, has a letter that no "
             "header of HTTP takes"
@@ -56,8 +56,10 @@ def _headers(user: raw.JsonObject, name: str) -> Iterator[Header]:
             yield f"Impersonate-Extra-{quote(key, safe='')}", str(value)
 
 
-def _is_header(value: str) -> bool:
-    return value.isascii() and value.isprintable()
+def is_header(value: object) -> bool:
+    """Whether a value can stand in a header of HTTP."""
+    text = str(value)
+    return text.isascii() and text.isprintable()
 
 
 def _named(items: object, name: str) -> raw.JsonObject:

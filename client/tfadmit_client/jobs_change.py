@@ -74,8 +74,7 @@ def start(cluster: Cluster, target: Target) -> str:
     if now.state.word in ("Succeeded", "Failed"):
         raise fault.ClientError(
             f"{target.name} has ended ({now.state.word}), and a TrainJob runs once: "
-            f"`tfadmit run -n {target.namespace} --from "
-            f"{target.name}` repeats it"
+            f"`tfadmit run -n {target.namespace} --from {target.name}` repeats it"
         )
     if now.state.word == "Deleting":
         raise fault.ClientError(f"{target.name} is being deleted: it cannot go on")

@@ -50,7 +50,7 @@ def client(kubeconfig: str | None, context: str | None) -> Any:  # noqa: ANN401 
         config.load_incluster_config(  # type: ignore[no-untyped-call]
             client_configuration=configuration
         )
-    if not all(_is_header(value) for value in configuration.api_key.values()):
+    if not all(acting_as.is_header(value) for value in configuration.api_key.values()):
         raise fault.ClientError(
             f"{named}: the token of the context's user has a line feed or a letter that no token "
             "has: copy it again"
@@ -92,12 +92,6 @@ def _act(api_client: Any, headers: Sequence[acting_as.Header]) -> None:  # noqa:
         return send(method, url, headers=all_headers, **options)
 
     pool.request = request
-
-
-def _is_header(value: object) -> bool:
-    """Whether a value can stand in a header of HTTP."""
-    text = str(value)
-    return text.isascii() and text.isprintable()
 
 
 def _is_there(named: str) -> bool:

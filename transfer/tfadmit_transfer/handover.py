@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 VERSION = 1
+# What comes of reading a document that somebody else could have written.
+MALFORMED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,5 +63,5 @@ def parse_ended(content: bytes) -> Ended | None:
             code=int(found["code"]),
             signal=None if signal is None else int(signal),
         )
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except MALFORMED:
         return None

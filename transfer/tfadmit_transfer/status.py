@@ -6,20 +6,11 @@ Written last, by the one task that saves. Versions only grow; unknown fields are
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from tfadmit_transfer import fault, layout, manifest
+from tfadmit_transfer import fault, handover, layout, manifest
 
 VERSION = 1
-# What comes of reading what is no status.
-_NONE: Final = (
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +79,7 @@ def decode(content: bytes, *, where: str) -> Status:
             partial=_manifest(document.get("partial")),
             checkpoints=_manifest(document.get("checkpoints")),
         )
-    except _NONE as error:
+    except handover.MALFORMED as error:
         raise fault.RefusedError(f"{where} is no status of tfadmit ({error!r})") from error
 
 

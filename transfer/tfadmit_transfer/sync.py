@@ -133,8 +133,10 @@ class Sync:
                 local.write(Path(self._told.place.saved), content)
             except OSError as error:  # noqa: PERF203 - that is what the loop is for
                 # The launcher waits for it, so it is worth more tries; without it ends the same.
-                if trouble != (trouble := f"the answer cannot be written ({error.strerror})"):
-                    self._patience.say(trouble)
+                said = f"the answer cannot be written ({error.strerror})"
+                if said != trouble:
+                    self._patience.say(said)
+                trouble = said
                 if self._stop.wait(wait):
                     return
             else:

@@ -6,15 +6,15 @@ nobody to end it. What is done about a signal is `processes`.
 
 import contextlib
 import signal
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
+from tfadmit_client import interrupts
+
 # Ctrl-C, `kill` or a scheduler, a terminal that is closed.
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")
-_NUMBERS: Final = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
+_NUMBERS: Final = interrupts.known("SIGINT", "SIGTERM", "SIGHUP")
 
 
 @dataclass(kw_only=True)
@@ -35,13 +35,8 @@ class Asked:
 
 @contextlib.contextmanager
 def noted() -> Iterator[Asked]:
-    """Note signals, where Python hears them: in its first thread."""
+    """Note signals while the context lasts."""
     asked = Asked()
-    is_first = threading.current_thread() is threading.main_thread()
     heard = [item for item in _NUMBERS if signal.getsignal(item) != signal.SIG_IGN]  # nohup stays
-    before = {number: signal.signal(number, asked.note) for number in heard if is_first}
-    try:
+    with interrupts.handled(heard, asked.note):
         yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -68,8 +68,6 @@ def lines(cluster: source.Cluster, run: source.Run, options: Options) -> Iterato
             if not options.follow or (error.status not in _PASSING and error.status < 500):
                 raise
         if reader.over:
-            if reader.gone:
-                raise GoneError(f"the node has it no more: {reader.gone}")
             return
         pause = _FIRST_PAUSE if reader.told > told else min(2 * pause, _LONGEST_PAUSE)
         options.sleep(pause)
@@ -86,9 +84,6 @@ class _Reader:
         self.told = 0
         self.over = False
         """Whether the last line has been told."""
-
-        self.gone = ""
-        """What the node says in place of a log, when its end may be missing."""
 
         self._ended = False
         """Whether a connection that followed the log came to its end in order."""
@@ -114,14 +109,16 @@ class _Reader:
         self._options.opened(stream)
         for raw in stream:
             if raw.startswith(_WORDS_OF_THE_NODE):
-                self.gone = "" if self._ended else raw.decode("utf-8", "replace").strip()
+                if last and not self._ended:
+                    said = raw.decode("utf-8", "replace").strip()
+                    raise GoneError(f"the node has it no more: {said}")
                 self.over = last
                 return
             # Without its line feed it is a line that was cut off, unless it is the last one.
             if (raw.endswith(b"\n") or last) and (line := self._line(raw)):
                 self.told += 1
                 yield line
-        self.over, self.gone, self._ended = last, "", True
+        self.over, self._ended = last, True
 
     def _line(self, raw: bytes) -> Line | None:
         taken = self._position.take(raw)
