@@ -9,7 +9,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from tfadmit_client import audit_report, plain
+from tfadmit_client import audit_report
+from tfadmit_client.console import plain
 
 
 def as_text(report: audit_report.Report, at: float) -> str:  # noqa: ARG001 - a writer

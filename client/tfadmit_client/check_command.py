@@ -7,7 +7,8 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import check, check_line, fault, listing, live, plain, settings_option
+from tfadmit_client import check, check_line, fault, listing, live, settings_option
+from tfadmit_client.console import plain
 
 _EPILOG = """\
 One line each: `ok`; `fail`, something that will not work; `warn`, what should be seen to or could

@@ -227,7 +227,7 @@ def _run(command: Command, argv: Sequence[str]) -> int:
 
 
 def _fail(message: str, *, code: int = REFUSED) -> int:
-    from tfadmit_client import plain  # noqa: PLC0415 - not needed for --help
+    from tfadmit_client.console import plain  # noqa: PLC0415 - not needed for --help
 
     print(plain.text(message), file=sys.stderr)
     return code

@@ -4,7 +4,7 @@ import os
 import sys
 from typing import Final
 
-from tfadmit_client import terminal
+from tfadmit_client.console import terminal
 from tfadmit_client.logs import follow as followed
 from tfadmit_client.logs import printing, source
 

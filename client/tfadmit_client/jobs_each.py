@@ -3,7 +3,8 @@
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 
-from tfadmit_client import fault, jobs_change, jobs_option, plain, terminal
+from tfadmit_client import fault, jobs_change, jobs_option
+from tfadmit_client.console import plain, terminal
 
 Change = Callable[[jobs_change.Cluster, jobs_change.Target], str]
 Connect = Callable[..., jobs_change.Cluster]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tfadmit_client import plain
+from tfadmit_client.console import plain
 from tfadmit_client.watch import job
 
 _GAP = "   "

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tfadmit_client import plain
+from tfadmit_client.console import plain
 from tfadmit_client.lint import Finding, Result
 from tfadmit_trainer import __version__
 from tfadmit_webhook import policy, raw

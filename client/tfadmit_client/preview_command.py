@@ -8,16 +8,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfadmit_client import (
-    dump,
-    manifest,
-    namespace_option,
-    plain,
-    preview,
-    settings_option,
-    table,
-    terminal,
-)
+from tfadmit_client import dump, manifest, namespace_option, preview, settings_option, table
+from tfadmit_client.console import plain, terminal
 from tfadmit_client.report import Report
 
 _EPILOG = """\

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_each, jobs_remove, live_jobs, terminal
+from tfadmit_client import jobs_each, jobs_remove, live_jobs
+from tfadmit_client.console import terminal
 
 _INTERRUPTED = 130
 _EPILOG = """\

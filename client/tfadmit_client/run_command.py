@@ -13,17 +13,15 @@ from typing import Final
 from tfadmit_client import (
     fault,
     following,
-    interrupts,
     listing,
     live,
     live_jobs,
-    plain,
     run_local,
     run_options,
     submitting,
-    terminal,
     yamlout,
 )
+from tfadmit_client.console import interrupts, plain, terminal
 from tfadmit_client.submit import code, pack, wish
 from tfadmit_webhook import raw
 

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from tfadmit_client import fault, terminal
+from tfadmit_client import fault
+from tfadmit_client.console import terminal
 from tfadmit_client.local import asked, processes, tasks
 from tfadmit_client.submit.objects import Code
 from tfadmit_client.submit.wish import Wish

@@ -35,7 +35,7 @@ PURE = [
         ROOT / f"client/tfadmit_client/{name}.py"
         for name in (
             "jobs_output", "logs/choose", "logs/line", "logs/position", "logs/printing",
-            "plain", "show_output",
+            "console/plain", "show_output",
         )
     ),
     *(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from tfadmit_client import interrupts
+from tfadmit_client.console import interrupts
 
 # Ctrl-C, `kill` or a scheduler, a terminal that is closed.
 _NUMBERS: Final = interrupts.known("SIGINT", "SIGTERM", "SIGHUP")

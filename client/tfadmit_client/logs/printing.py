@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfadmit_client import plain
+from tfadmit_client.console import plain
 from tfadmit_client.logs.line import Line
 
 # Foreground colours of any terminal, without black, white and the red of errors.

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfadmit_client import cli, fault, jobs_output, jobs_read, plain, terminal
+from tfadmit_client import cli, fault, jobs_output, jobs_read
+from tfadmit_client.console import plain, terminal
 
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 ATTACK = "loss\x1b[2J\x1b]0;title\x07\r\x9b31mred \u202ereversed"

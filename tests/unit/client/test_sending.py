@@ -4,7 +4,8 @@ import queue
 
 import pytest
 
-from tfadmit_client import fault, run_command, sending, terminal
+from tfadmit_client import fault, run_command, sending
+from tfadmit_client.console import terminal
 
 MIB = 1024 * 1024
 

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import ClassVar
 
-from tfadmit_client import fault, plain
+from tfadmit_client import fault
+from tfadmit_client.console import plain
 
 # To the beginning of the line, and clear it.
 _CLEAR = "\r\x1b[K"
