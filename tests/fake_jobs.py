@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tfadmit_client import listing
+from tfadmit_client.cluster import listing
 
 Json = dict[str, Any]
 LABEL = {"trainer.kubeflow.org/framework": "tensorflow"}

@@ -26,9 +26,9 @@ from tfadmit_client import (
     jobs_option,
     jobs_read,
     jobs_remove,
-    live_jobs,
     submitting,
 )
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.logs import choose, once
 from tfadmit_client.logs import follow as following
 from tfadmit_client.logs.line import Line

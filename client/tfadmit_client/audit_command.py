@@ -8,7 +8,8 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import audit, audit_output, fault, listing, live, settings_option
+from tfadmit_client import audit, audit_output, fault, settings_option
+from tfadmit_client.cluster import listing, live
 
 INCOMPLETE = 3
 

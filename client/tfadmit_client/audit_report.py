@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tfadmit_client import listing
+from tfadmit_client.cluster import listing
 from tfadmit_webhook.settings import Level
 
 Outcome = Literal["judged", "skipped", "failed"]

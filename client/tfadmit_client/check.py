@@ -6,8 +6,9 @@ want of a right is a line too, and no failure. Nothing is written: the probe pod
 
 from collections.abc import Iterator, Sequence
 
-from tfadmit_client import audit, check_hooks, check_runtimes, check_sdk, check_storage, listing
+from tfadmit_client import audit, check_hooks, check_runtimes, check_sdk, check_storage
 from tfadmit_client.check_line import Cluster, Line, State
+from tfadmit_client.cluster import listing
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 from tfadmit_webhook.settings import Settings

@@ -7,7 +7,8 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import check, check_line, fault, listing, live, settings_option
+from tfadmit_client import check, check_line, fault, settings_option
+from tfadmit_client.cluster import listing, live
 from tfadmit_client.console import plain
 
 _EPILOG = """\

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from tfadmit_client import listing, tls_pair
+from tfadmit_client import tls_pair
 from tfadmit_client.check_line import README, Cluster, Line
+from tfadmit_client.cluster import listing
 from tfadmit_webhook import raw
 
 CONFIGURATIONS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (

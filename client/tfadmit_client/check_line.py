@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tfadmit_client import listing
+from tfadmit_client.cluster import listing
 from tfadmit_webhook import raw
 
 State = Literal["ok", "note", "warn", "fail"]

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfadmit_client import audit_report, listing
+from tfadmit_client import audit_report
 from tfadmit_client.check_line import Cluster
+from tfadmit_client.cluster import listing
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 

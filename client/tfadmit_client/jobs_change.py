@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tfadmit_client import fault, jobs_find, jobs_read, kinds, listing
+from tfadmit_client import fault, jobs_find, jobs_read
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.watch import job, seen
 from tfadmit_webhook import raw
 

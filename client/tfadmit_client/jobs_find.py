@@ -2,7 +2,8 @@
 
 import difflib
 
-from tfadmit_client import fault, jobs_option, jobs_read, kinds, listing
+from tfadmit_client import fault, jobs_option, jobs_read
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.watch import seen
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from tfadmit_client import fault, jobs_read, kinds, listing
+from tfadmit_client import fault, jobs_read
+from tfadmit_client.cluster import kinds, listing
 
 EXIT_CODES = "Exit codes: 0 done; 2 refused, or the usage is wrong; 3 the cluster does not answer."
 # RFC 1123, as the API server checks it; lengths are its business.

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tfadmit_client import fault, kinds, listing
+from tfadmit_client import fault
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.watch import belong, event, job, seen
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw, trainjob

@@ -7,7 +7,8 @@ is still left is told.
 import time
 from collections.abc import Callable
 
-from tfadmit_client import fault, jobs_change, jobs_option, jobs_read, kinds, listing
+from tfadmit_client import fault, jobs_change, jobs_option, jobs_read
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.watch import belong, seen
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw

@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from tfadmit_client import fault, jobs_find, jobs_option, jobs_read, live_jobs
+from tfadmit_client import fault, jobs_find, jobs_option, jobs_read
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
 from tfadmit_client.logs import choose, follow, once, printing, saved_logs, source
 from tfadmit_client.logs.line import Line

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tfadmit_client import fault, listing, live, manifest, migrate_input, settings_option
+from tfadmit_client import fault, manifest, migrate_input, settings_option
+from tfadmit_client.cluster import listing, live
 from tfadmit_client.console import plain
 from tfadmit_client.migrate import document, gang, summary, tfjob, translate
 

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_option, jobs_output, jobs_read, live_jobs
+from tfadmit_client import jobs_option, jobs_output, jobs_read
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
 from tfadmit_client.watch import job
 

@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tfadmit_client import jobs_option, jobs_read, live_jobs, pulling
+from tfadmit_client import jobs_option, jobs_read, pulling
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
 
 INCOMPLETE, INTERRUPTED = 1, 130

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfadmit_client import fault, jobs_read, listing, pull, saved, saved_place
+from tfadmit_client import fault, jobs_read, pull, saved, saved_place
+from tfadmit_client.cluster import listing
 from tfadmit_transfer import fault as transfer_fault
 from tfadmit_transfer import results, retry, store
 

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_each, jobs_remove, live_jobs
+from tfadmit_client import jobs_each, jobs_remove
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
 
 _INTERRUPTED = 130

@@ -10,7 +10,8 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfadmit_client import fault, jobs_find, jobs_read, listing
+from tfadmit_client import fault, jobs_find, jobs_read
+from tfadmit_client.cluster import listing
 from tfadmit_client.logs import saved_logs
 from tfadmit_client.watch import detail
 from tfadmit_trainer import contract

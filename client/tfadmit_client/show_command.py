@@ -4,7 +4,8 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_find, jobs_option, jobs_output, jobs_read, live_jobs, show_output
+from tfadmit_client import jobs_find, jobs_option, jobs_output, jobs_read, show_output
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
 from tfadmit_client.watch import detail, job
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tfadmit_client import jobs_change, jobs_each, jobs_option, live_jobs
+from tfadmit_client import jobs_change, jobs_each, jobs_option
+from tfadmit_client.cluster import live_jobs
 
 _EPILOG = f"""\
 All tasks start again together; programs go on from their last checkpoint, if they write any. The

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tfadmit_client import jobs_change, jobs_each, jobs_option, live_jobs
+from tfadmit_client import jobs_change, jobs_each, jobs_option
+from tfadmit_client.cluster import live_jobs
 
 _EPILOG = f"""\
 The pods end: programs are asked by SIGTERM and have the runtime's grace period for a last

@@ -14,7 +14,8 @@ import pytest
 
 import builders
 from cluster import support
-from tfadmit_client import cli, listing, live
+from tfadmit_client import cli
+from tfadmit_client.cluster import listing, live
 
 LONG = "mnist-with-a-learning-rate-of-0-0005-and-batches-of-1024"
 MANY = 5_000

@@ -15,7 +15,8 @@ import threading
 import pytest
 
 from cluster import kubelet, phases, support
-from tfadmit_client import api, cli, fault, live_jobs
+from tfadmit_client import api, cli, fault
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.logs import follow
 from tfadmit_client.logs.line import Line
 

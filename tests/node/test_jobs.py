@@ -15,7 +15,8 @@ import pytest
 from harness.cluster import Cluster, load
 from harness.node import deploy, images
 from node import trainings
-from tfadmit_client import api, cli, live_jobs
+from tfadmit_client import api, cli
+from tfadmit_client.cluster import live_jobs
 from tfadmit_client.logs import follow
 from tfadmit_client.logs.line import Line
 

@@ -13,7 +13,8 @@ import sys
 
 import pytest
 
-from tfadmit_client import api, cli, fault, listing, pull_command, saved
+from tfadmit_client import api, cli, fault, pull_command, saved
+from tfadmit_client.cluster import listing
 from transfer import world
 
 

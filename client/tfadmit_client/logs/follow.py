@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tfadmit_client import fault, jobs_find, jobs_read, listing
+from tfadmit_client import fault, jobs_find, jobs_read
+from tfadmit_client.cluster import listing
 from tfadmit_client.logs import choose, source, stream, wake
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import event, job, seen, state

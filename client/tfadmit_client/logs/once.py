@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from tfadmit_client import listing
+from tfadmit_client.cluster import listing
 from tfadmit_client.logs import choose, source, stream
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import seen

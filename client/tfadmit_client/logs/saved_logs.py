@@ -8,7 +8,8 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from tfadmit_client import fault, jobs_read, kinds, listing
+from tfadmit_client import fault, jobs_read
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.logs.line import Line
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw

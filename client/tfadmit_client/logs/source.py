@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tfadmit_client import jobs_read, kinds, listing
+from tfadmit_client import jobs_read
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.watch import container, seen
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tfadmit_client import listing
+from tfadmit_client.cluster import listing
 from tfadmit_client.logs import source
 from tfadmit_client.logs.line import Line
 from tfadmit_client.logs.position import Position

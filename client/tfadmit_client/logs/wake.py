@@ -7,7 +7,7 @@ breaks unseen, looking now and then is enough.
 import threading
 from collections.abc import Callable
 
-from tfadmit_client import kinds, listing
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.logs import source
 from tfadmit_trainer import contract
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tfadmit_client import listing
+from tfadmit_client.cluster import listing
 from tfadmit_client.submit.objects import Json
 from tfadmit_client.submit.resource import Resource
 from tfadmit_webhook import raw

@@ -9,7 +9,8 @@ that is faster waits for the ConfigMap.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfadmit_client import fault, listing
+from tfadmit_client import fault
+from tfadmit_client.cluster import listing
 from tfadmit_client.submit import asked, flags, mistyped
 from tfadmit_client.submit.objects import Json, Submission
 from tfadmit_client.submit.resource import CONFIG_MAP, TRAINJOB, Resource

@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from tfadmit_client import fault, listing
+from tfadmit_client import fault
+from tfadmit_client.cluster import listing
 from tfadmit_client.submit import asked, words
 from tfadmit_client.submit.plan import Plan, Runtime
 from tfadmit_client.submit.resource import (

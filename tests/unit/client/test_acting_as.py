@@ -6,7 +6,8 @@ import json
 import pytest
 
 from harness import loopback
-from tfadmit_client import acting_as, fault, live
+from tfadmit_client import fault
+from tfadmit_client.cluster import acting_as, live
 
 USER = {
     "token": "t",

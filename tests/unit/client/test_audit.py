@@ -6,7 +6,8 @@ import json
 import pytest
 
 import builders
-from tfadmit_client import audit, audit_command, cli, fault, listing, live
+from tfadmit_client import audit, audit_command, cli, fault
+from tfadmit_client.cluster import listing, live
 from tfadmit_webhook import policy
 from tfadmit_webhook.selector import LabelSelector
 from tfadmit_webhook.settings import Override, Settings

@@ -6,7 +6,8 @@ import datetime as dt
 import pytest
 
 from tfadmit_certs import issue, san
-from tfadmit_client import check_command, fault, listing
+from tfadmit_client import check_command, fault
+from tfadmit_client.cluster import listing
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
 DAY = dt.timedelta(days=1)

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 import fake_jobs as make
-from tfadmit_client import listing, ps_command, show_command
+from tfadmit_client import ps_command, show_command
+from tfadmit_client.cluster import listing
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "jobs"
 TRACEBACK = 'Traceback (most recent call last):\n  File "t.py"\nValueError: shapes differ\n  a\n'

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 import fake_jobs as make
-from tfadmit_client import cli, listing, live, live_jobs
+from tfadmit_client import cli
+from tfadmit_client.cluster import listing, live, live_jobs
 
 AWAY = listing.UnreachableError(
     "https://192.0.2.1: the API server did not answer in time; does `kubectl version` work? …"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fake_jobs as make
-from tfadmit_client import fault, kinds, listing, logs_command
+from tfadmit_client import fault, logs_command
+from tfadmit_client.cluster import kinds, listing
 from tfadmit_client.logs import choose, follow, once, position, printing, source, stream
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import belong

@@ -6,7 +6,8 @@ import json
 import pytest
 import yaml
 
-from tfadmit_client import cli, fault, listing, migrate_command
+from tfadmit_client import cli, fault, migrate_command
+from tfadmit_client.cluster import listing
 
 POD = {"spec": {"containers": [{"name": "tensorflow", "image": "registry.example.com/a:1"}]}}
 

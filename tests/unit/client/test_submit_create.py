@@ -8,7 +8,8 @@ import signal
 
 import pytest
 
-from tfadmit_client import fault, listing
+from tfadmit_client import fault
+from tfadmit_client.cluster import listing
 from tfadmit_client.console import interrupts
 from tfadmit_client.submit import create
 from tfadmit_client.submit.objects import Submission

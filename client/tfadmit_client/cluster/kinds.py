@@ -1,6 +1,6 @@
 """The kinds of objects that make up a job."""
 
-from tfadmit_client.listing import Kind
+from tfadmit_client.cluster.listing import Kind
 
 _TRAINER = "trainer.kubeflow.org"
 TRAINJOB = Kind(name="TrainJob", group=_TRAINER, version="v1alpha1")

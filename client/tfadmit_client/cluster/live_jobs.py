@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tfadmit_client import fault, listing, live, live_wire
+from tfadmit_client import fault
+from tfadmit_client.cluster import listing, live, live_wire
 from tfadmit_webhook import raw
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfadmit_client import acting_as, credentials, fault
+from tfadmit_client import fault
+from tfadmit_client.cluster import acting_as, credentials
 from tfadmit_webhook import raw
 
 _DEFAULT = "~/.kube/config"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from tfadmit_client import listing
+from tfadmit_client.cluster import listing
 from tfadmit_webhook import api_status, raw
 
 CONNECT_SECONDS = 5.0

@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tfadmit_client import fault, listing, live_identity, live_wire
+from tfadmit_client import fault
+from tfadmit_client.cluster import listing, live_identity, live_wire
 from tfadmit_webhook import api_status, raw
 
 
