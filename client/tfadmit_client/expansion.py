@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tfadmit_client import apply, fault
 from tfadmit_client.expand import job, jobset, shape, trainer, values
 from tfadmit_client.expand.remark import Remark
-from tfadmit_client.manifest import Manifest
+from tfadmit_client.files.manifest import Manifest
 from tfadmit_webhook import facts, mutate, raw, workload
 
 _TRAINER, _JOBSET, _BATCH = "trainer.kubeflow.org", "jobset.x-k8s.io", "batch"

@@ -7,8 +7,9 @@ findings are written is `lint_output`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tfadmit_client import expansion, manifest
-from tfadmit_client.yamltext import Position
+from tfadmit_client import expansion
+from tfadmit_client.files import manifest
+from tfadmit_client.files.yamltext import Position
 from tfadmit_webhook import policy, ratchet, raw, trainjob
 from tfadmit_webhook.settings import Settings
 

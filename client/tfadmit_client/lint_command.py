@@ -6,7 +6,8 @@ Here: argparse, reading and printing. What is judged is `lint`, how it is writte
 import argparse
 from collections.abc import Sequence
 
-from tfadmit_client import lint, lint_output, manifest, namespace_option, settings_option
+from tfadmit_client import lint, lint_output, namespace_option, settings_option
+from tfadmit_client.files import manifest
 
 _EPILOG = """\
 examples:

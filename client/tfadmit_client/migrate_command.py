@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tfadmit_client import fault, manifest, migrate_input, settings_option
+from tfadmit_client import fault, migrate_input, settings_option
 from tfadmit_client.cluster import listing, live
 from tfadmit_client.console import plain
+from tfadmit_client.files import manifest
 from tfadmit_client.migrate import document, gang, summary, tfjob, translate
 
 _WRITERS: dict[str, Callable[[Sequence[summary.Result]], str]] = {

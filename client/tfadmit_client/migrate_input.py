@@ -7,8 +7,9 @@ and line.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tfadmit_client import fault, manifest
+from tfadmit_client import fault
 from tfadmit_client.cluster import listing
+from tfadmit_client.files import manifest
 from tfadmit_client.migrate import fields, judge, reading, summary, tfjob, translate
 from tfadmit_webhook import raw
 from tfadmit_webhook.settings import Settings

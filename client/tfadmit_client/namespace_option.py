@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterable, Mapping
 
-from tfadmit_client import manifest
+from tfadmit_client.files import manifest
 from tfadmit_webhook import raw
 
 Namespaces = Mapping[str, Mapping[str, str]]

@@ -8,8 +8,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfadmit_client import dump, manifest, namespace_option, preview, settings_option, table
+from tfadmit_client import dump, namespace_option, preview, settings_option, table
 from tfadmit_client.console import plain, terminal
+from tfadmit_client.files import manifest
 from tfadmit_client.report import Report
 
 _EPILOG = """\

@@ -6,8 +6,8 @@ Only values belong here; `preview` computes them, `table` and `dump` show them.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tfadmit_client import manifest
 from tfadmit_client.expand import remark
+from tfadmit_client.files import manifest
 from tfadmit_webhook import raw
 from tfadmit_webhook.decision import Decision, Operation
 

@@ -3,7 +3,8 @@
 import pytest
 
 from cluster import support
-from tfadmit_client import manifest, preview, yamltext
+from tfadmit_client import preview
+from tfadmit_client.files import manifest, yamltext
 from tfadmit_webhook.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("tfadmit")

@@ -8,7 +8,8 @@ import yaml
 import admission
 from cluster import support
 from harness import upstream
-from tfadmit_client import lint, manifest
+from tfadmit_client import lint
+from tfadmit_client.files import manifest
 from tfadmit_webhook.settings import Settings
 
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 import admission
-from tfadmit_client import lint, manifest
+from tfadmit_client import lint
+from tfadmit_client.files import manifest
 from tfadmit_webhook import policy
 from tfadmit_webhook.settings import Settings
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import admission
 import builders
-from tfadmit_client import lint, lint_output, manifest
+from tfadmit_client import lint, lint_output
+from tfadmit_client.files import manifest
 from tfadmit_webhook import facts, policy, review
 from tfadmit_webhook.selector import LabelSelector
 from tfadmit_webhook.settings import Exemption, Override, Settings

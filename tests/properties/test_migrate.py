@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import operator_v1
-from tfadmit_client import lint, manifest, migrate_input, yamltext
+from tfadmit_client import lint, migrate_input
+from tfadmit_client.files import manifest, yamltext
 from tfadmit_client.migrate import document, summary, translate
 from tfadmit_webhook import raw
 from tfadmit_webhook.settings import Settings

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tfadmit_client import yamlout, yamltext
+from tfadmit_client.files import yamlout, yamltext
 from tfadmit_client.migrate import ledger as book
 from tfadmit_client.migrate import summary
 from tfadmit_webhook import raw

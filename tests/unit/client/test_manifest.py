@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from tfadmit_client import fault, manifest
+from tfadmit_client import fault
+from tfadmit_client.files import manifest
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 import operator_v1
-from tfadmit_client import cli, yamltext
+from tfadmit_client import cli
+from tfadmit_client.files import yamltext
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "migrate"
 CASES = sorted(GOLDEN.iterdir(), key=lambda path: path.name)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tfadmit_client import fault, manifest, preview, report, table, yamltext
+from tfadmit_client import fault, preview, report, table
+from tfadmit_client.files import manifest, yamltext
 from tfadmit_webhook.settings import Settings
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "preview"

@@ -12,7 +12,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfadmit_client import fault, yamlout, yamltext
+from tfadmit_client import fault
+from tfadmit_client.files import yamlout, yamltext
 from tfadmit_client.submit import (
     existing,
     flags,

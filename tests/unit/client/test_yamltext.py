@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfadmit_client import yamltext
+from tfadmit_client.files import yamltext
 
 
 def read(text):

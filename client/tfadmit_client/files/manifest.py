@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tfadmit_client import fault, yamltext
+from tfadmit_client import fault
+from tfadmit_client.files import yamltext
 from tfadmit_webhook import raw
 
 STDIN = "-"

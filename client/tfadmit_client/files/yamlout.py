@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tfadmit_client import yamltext
+from tfadmit_client.files import yamltext
 
 
 def dump(content: object, *, width: int = 100) -> str:
