@@ -7,9 +7,10 @@ are judged. What judging an object is stands in `audit_judge`.
 from collections import Counter
 from collections.abc import Callable
 
-from tfadmit_client import audit_judge, audit_report, expansion
+from tfadmit_client import audit_judge, audit_report
 from tfadmit_client.audit_report import KINDS, Failure, Finding, Outcome, Report
 from tfadmit_client.cluster import listing
+from tfadmit_client.expand import expansion
 from tfadmit_webhook import policy, ratchet, raw, trainjob, workload
 from tfadmit_webhook.settings import Settings
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tfadmit_client import demo_review, demo_server, demo_text, examples, expansion, fault
+from tfadmit_client import demo_review, demo_server, demo_text, examples, fault
 from tfadmit_client.demo_review import Answer, Connection
-from tfadmit_client.expand import job
+from tfadmit_client.expand import expansion, job
 from tfadmit_client.files import manifest
 from tfadmit_webhook import raw
 

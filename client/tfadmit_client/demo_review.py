@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfadmit_client import apply, fault
+from tfadmit_client import fault
+from tfadmit_client.expand import apply
 from tfadmit_webhook import raw
 from tfadmit_webhook.decision import Operation
 

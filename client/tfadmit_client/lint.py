@@ -7,7 +7,7 @@ findings are written is `lint_output`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tfadmit_client import expansion
+from tfadmit_client.expand import expansion
 from tfadmit_client.files import manifest
 from tfadmit_client.files.yamltext import Position
 from tfadmit_webhook import policy, ratchet, raw, trainjob

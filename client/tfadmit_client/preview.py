@@ -6,8 +6,8 @@ The pipeline of `tfadmit preview`. Pure: manifests in, a `Report` out. How objec
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tfadmit_client import apply, expansion, fault
-from tfadmit_client.expand import job, remark
+from tfadmit_client import fault
+from tfadmit_client.expand import apply, expansion, job, remark
 from tfadmit_client.files import manifest
 from tfadmit_client.report import Pod, Report, Runtime, Section
 from tfadmit_trainer import contract

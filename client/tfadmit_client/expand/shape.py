@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tfadmit_client import apply, fault
+from tfadmit_client import fault
+from tfadmit_client.expand import apply
 from tfadmit_client.expand.remark import Remark
 from tfadmit_trainer import contract
 from tfadmit_webhook import jobset as hook

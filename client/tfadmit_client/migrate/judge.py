@@ -3,7 +3,7 @@
 Pure. A finding that would refuse the output counts as not translated.
 """
 
-from tfadmit_client import expansion
+from tfadmit_client.expand import expansion
 from tfadmit_client.migrate import ledger as book
 from tfadmit_client.migrate.translate import Translation
 from tfadmit_webhook import policy, raw

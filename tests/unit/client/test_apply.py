@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfadmit_client import apply
+from tfadmit_client.expand import apply
 from tfadmit_webhook.decision import Operation
 
 

@@ -9,16 +9,8 @@ import tempfile
 import pytest
 import yaml
 
-from tfadmit_client import (
-    cli,
-    demo_command,
-    demo_review,
-    demo_server,
-    demo_text,
-    examples,
-    expansion,
-    fault,
-)
+from tfadmit_client import cli, demo_command, demo_review, demo_server, demo_text, examples, fault
+from tfadmit_client.expand import expansion
 
 needs_repository = pytest.mark.skipif(
     not examples.DEPLOY.is_dir(), reason="no repository around the package"

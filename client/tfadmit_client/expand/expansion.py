@@ -1,14 +1,14 @@
-"""Which of the objects in files make pods, and by which steps of `expand`.
+"""Which of the objects in files make pods, and by which steps.
 
 Pure. Knows the kinds and how objects refer to each other, and where tfadmit's own changes come in;
-each step itself stands in `expand`.
+each step itself stands in a module of its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tfadmit_client import apply, fault
-from tfadmit_client.expand import job, jobset, shape, trainer, values
+from tfadmit_client import fault
+from tfadmit_client.expand import apply, job, jobset, shape, trainer, values
 from tfadmit_client.expand.remark import Remark
 from tfadmit_client.files.manifest import Manifest
 from tfadmit_webhook import facts, mutate, raw, workload
