@@ -19,16 +19,10 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tfadmit_client import (
-    fault,
-    jobs_change,
-    jobs_find,
-    jobs_option,
-    jobs_read,
-    jobs_remove,
-    submitting,
-)
+from tfadmit_client import fault, submitting
 from tfadmit_client.cluster import live_jobs
+from tfadmit_client.jobs import change, find, option, read
+from tfadmit_client.jobs import remove as jobs_remove
 from tfadmit_client.logs import choose, once
 from tfadmit_client.logs import follow as following
 from tfadmit_client.logs.line import Line
@@ -58,7 +52,7 @@ def submit(
     steps = submitting.Submitting(
         environ=os.environ, kubeconfig=kubeconfig, context=context, namespace=namespace
     )
-    with jobs_option.answering():
+    with option.answering():
         connection, ready = steps.prepare(wanted)
         steps.finish(connection, ready)
     return ready.name
@@ -74,8 +68,8 @@ def jobs(
     """Give all jobs of a namespace (default: the context's) or of all, each with its state."""
     cluster = live_jobs.connect(kubeconfig=kubeconfig, context=context)
     where = None if all_namespaces else namespace or cluster.default_namespace
-    with jobs_option.answering():
-        return [watched.safe(item) for item in jobs_read.everything(cluster, namespace=where).jobs]
+    with option.answering():
+        return [watched.safe(item) for item in read.everything(cluster, namespace=where).jobs]
 
 
 def job(
@@ -91,8 +85,8 @@ def job(
         ClientError: there is none.
     """
     cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
-    with jobs_option.answering():
-        (found,) = jobs_find.one(cluster, namespace=where, name=name).jobs
+    with option.answering():
+        (found,) = find.one(cluster, namespace=where, name=name).jobs
     return watched.safe(found)
 
 
@@ -112,13 +106,13 @@ def logs(
     """
     cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
     choice = choose.Choice(replicas=replicas)
-    with jobs_option.answering():
+    with option.answering():
         if follow:
             options = following.Options(choice=choice)
             follower = following.Follower(cluster, namespace=where, name=name, options=options)
             yield from follower.lines()
             return
-        (found,) = jobs_find.one(cluster, namespace=where, name=name).jobs
+        (found,) = find.one(cluster, namespace=where, name=name).jobs
         choose.check(choice, found)
         yield from once.lines(cluster, found, choice, failed=_refuse)
 
@@ -132,8 +126,8 @@ def stop(
 ) -> str:
     """Stop a job; gives what has happened, as a sentence."""
     cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
-    with jobs_option.answering():
-        return jobs_change.stop(cluster, jobs_change.Target(namespace=where, name=name))
+    with option.answering():
+        return change.stop(cluster, change.Target(namespace=where, name=name))
 
 
 def start(
@@ -145,8 +139,8 @@ def start(
 ) -> str:
     """Let a stopped job go on; gives what has happened, as a sentence."""
     cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
-    with jobs_option.answering():
-        return jobs_change.start(cluster, jobs_change.Target(namespace=where, name=name))
+    with option.answering():
+        return change.start(cluster, change.Target(namespace=where, name=name))
 
 
 def remove(
@@ -159,8 +153,8 @@ def remove(
 ) -> str:
     """Delete a job with all that belongs to it; one that is not there is fine."""
     cluster, where = _connected(namespace, kubeconfig=kubeconfig, context=context)
-    target = jobs_change.Target(namespace=where, name=name)
-    with jobs_option.answering():
+    target = change.Target(namespace=where, name=name)
+    with option.answering():
         return jobs_remove.remove(cluster, target, wait=wait)
 
 

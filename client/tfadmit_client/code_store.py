@@ -7,7 +7,8 @@ names, where the user may read it.
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from tfadmit_client import fault, jobs_read, saved_place, sending
+from tfadmit_client import fault, saved_place, sending
+from tfadmit_client.jobs import read
 from tfadmit_transfer import credentials, uri
 from tfadmit_transfer import fault as transfer_fault
 
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 
 def opened(
-    cluster: jobs_read.Cluster,
+    cluster: read.Cluster,
     base: str,
     *,
     namespace: str,

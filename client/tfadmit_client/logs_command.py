@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from tfadmit_client import fault, jobs_find, jobs_option, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
+from tfadmit_client.jobs import find, option
+from tfadmit_client.jobs import read as jobs_read
 from tfadmit_client.logs import choose, follow, once, printing, saved_logs, source
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import detail, job, seen, task
@@ -38,10 +40,10 @@ def main(
     """Run the command."""
     # Intermixed: `logs mnist -f worker-1` is as good as `logs -f mnist worker-1`.
     arguments = _parser(prog).parse_intermixed_args(argv)
-    cluster, namespace = jobs_option.connected(arguments, connect)
+    cluster, namespace = option.connected(arguments, connect)
     command = _Command(cluster, namespace, arguments, saved=saved)
     try:
-        with jobs_option.answering():
+        with option.answering():
             return command.follow() if arguments.follow else command.show()
     except KeyboardInterrupt:
         again = f"tfadmit logs -n {namespace} -f {arguments.job}"
@@ -113,7 +115,7 @@ class _Command:
             if not refused:
                 return 0
         if found is None:
-            absent = jobs_find.absent(self._cluster, namespace=self._namespace, name=self._name)
+            absent = find.absent(self._cluster, namespace=self._namespace, name=self._name)
             raise fault.ClientError(f"{absent}; {refused}" if refused else str(absent))
         self._say_none(found, refused)
         return 2 if refused else 0
@@ -173,7 +175,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("job", metavar="JOB", type=jobs_option.job_name, help="the name of a TrainJob")
+    add("job", metavar="JOB", type=option.job_name, help="the name of a TrainJob")
     add("tasks", metavar="TASK", nargs="*", help="`worker-1`, or a role; default: all")
     add("-f", "--follow", action="store_true", help="from now on until the job ends")
     add("--attempt", metavar="K", type=_count, help="only this attempt, from 0")
@@ -181,7 +183,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--timestamps", action="store_true", help="the time in front of each line")
     add("-c", "--container", metavar="NAME", default="", help="another one than the program's")
     add("--saved", metavar="URI", default="", help="where results were saved: `run --output`")
-    jobs_option.add(parser)
+    option.add(parser)
     add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
     return parser
 

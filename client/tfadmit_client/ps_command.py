@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_option, jobs_output, jobs_read
 from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
+from tfadmit_client.jobs import option, output, read
 from tfadmit_client.watch import job
 
 _EPILOG = f"""\
@@ -17,7 +17,7 @@ object that makes no sense. NODES are the tasks that run now, of all. ATTEMPT is
 tasks were started again. PROGRESS is what the program reports to Trainer (tfadmit_trainer has a
 callback for Keras).
 
-{jobs_option.EXIT_CODES}
+{option.EXIT_CODES}
 """
 
 
@@ -25,33 +25,33 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit ps",
-    connect: Callable[..., jobs_read.Cluster] = live_jobs.connect,
+    connect: Callable[..., read.Cluster] = live_jobs.connect,
     clock: Callable[[], float] = time.time,
 ) -> int:
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
-    cluster, namespace = jobs_option.connected(arguments, connect)
+    cluster, namespace = option.connected(arguments, connect)
     where = None if arguments.all_namespaces else namespace
-    with jobs_option.answering():
-        reading = jobs_read.everything(cluster, namespace=where)
+    with option.answering():
+        reading = read.everything(cluster, namespace=where)
         if not reading.jobs and where:
-            jobs_option.check_namespace(cluster, where)
+            option.check_namespace(cluster, where)
     _print(reading, arguments, where=where, now=clock())
     return 0
 
 
 def _print(
-    reading: jobs_read.Reading, arguments: argparse.Namespace, *, where: str | None, now: float
+    reading: read.Reading, arguments: argparse.Namespace, *, where: str | None, now: float
 ) -> None:
     for text in reading.gaps:
         terminal.say(f"not all is known: {text}")
     jobs = [job.safe(item) for item in reading.jobs]
     if arguments.output != "table":
-        data = [jobs_output.as_data(item) for item in jobs]
-        print(jobs_output.dumped(data, form=arguments.output))
+        data = [output.as_data(item) for item in jobs]
+        print(output.dumped(data, form=arguments.output))
     elif jobs:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        print(jobs_output.as_table(jobs, now=now, namespaces=where is None, width=width))
+        print(output.as_table(jobs, now=now, namespaces=where is None, width=width))
     else:
         place = f"in namespace {where}" if where else "in the cluster"
         print(f"there are no TrainJobs {place}", file=sys.stderr)
@@ -64,6 +64,6 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    jobs_option.add(parser, everywhere=True)
-    jobs_option.add_output(parser)
+    option.add(parser, everywhere=True)
+    option.add_output(parser)
     return parser

@@ -8,9 +8,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tfadmit_client import jobs_option, jobs_read, pulling
+from tfadmit_client import pulling
 from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
+from tfadmit_client.jobs import option, read
 
 INCOMPLETE, INTERRUPTED = 1, 130
 _EPILOG = """\
@@ -34,7 +35,7 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit pull",
-    connect: Callable[..., jobs_read.Cluster] = live_jobs.connect,
+    connect: Callable[..., read.Cluster] = live_jobs.connect,
     environ: Mapping[str, str] = os.environ,
 ) -> int:
     """Run the command."""
@@ -48,7 +49,7 @@ def main(
     try:
         done = pulling.run(
             wish,
-            connect=lambda: jobs_option.connected(arguments, connect),
+            connect=lambda: option.connected(arguments, connect),
             environ=environ,
             say=terminal.tell,
             bar=terminal.bar(),
@@ -73,5 +74,5 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("folder", metavar="DIR", nargs="?", default="", help="where to (default: ./JOB)")
     add("--from", dest="base", metavar="URI", default="", help="where from: `run --output`")
     add("--partial", action="store_true", help="also a model that is not whole, as partial-model")
-    jobs_option.add(parser)
+    option.add(parser)
     return parser

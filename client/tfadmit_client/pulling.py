@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfadmit_client import fault, jobs_read, pull, saved, saved_place
+from tfadmit_client import fault, pull, saved, saved_place
 from tfadmit_client.cluster import listing
+from tfadmit_client.jobs import read
 from tfadmit_transfer import fault as transfer_fault
 from tfadmit_transfer import results, retry, store
 
@@ -30,7 +31,7 @@ class Wish:
 def run(
     wish: Wish,
     *,
-    connect: Callable[[], tuple[jobs_read.Cluster, str]],
+    connect: Callable[[], tuple[read.Cluster, str]],
     environ: Mapping[str, str],
     say: Callable[[str], None],
     bar: Callable[[str], None] | None = None,

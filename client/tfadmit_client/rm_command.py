@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_each, jobs_remove
 from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
+from tfadmit_client.jobs import each, remove
 
 _INTERRUPTED = 130
 _EPILOG = """\
@@ -24,21 +24,21 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit rm",
-    connect: jobs_each.Connect = live_jobs.connect,
+    connect: each.Connect = live_jobs.connect,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
     change = functools.partial(
-        jobs_remove.remove,
+        remove.remove,
         wait=0 if arguments.no_wait else arguments.timeout,
         tell=terminal.say,
         clock=clock,
         sleep=sleep,
     )
     try:
-        return jobs_each.run(arguments, change, connect=connect)
+        return each.run(arguments, change, connect=connect)
     except KeyboardInterrupt:
         print("interrupted; what has begun to be deleted goes on", file=sys.stderr)
         return _INTERRUPTED
@@ -46,14 +46,14 @@ def main(
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     description = "Delete jobs with all that belongs to them, and wait until they are gone."
-    parser = jobs_each.parser(prog, description=description, epilog=_EPILOG)
+    parser = each.parser(prog, description=description, epilog=_EPILOG)
     parser.add_argument("--no-wait", action="store_true", help="do not wait until they are gone")
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=_seconds,
-        default=jobs_remove.WAIT_SECONDS,
-        help=f"how long to wait for each (default: {jobs_remove.WAIT_SECONDS:g})",
+        default=remove.WAIT_SECONDS,
+        help=f"how long to wait for each (default: {remove.WAIT_SECONDS:g})",
     )
     return parser
 

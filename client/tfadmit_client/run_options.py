@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tfadmit_client import fault, jobs_option
+from tfadmit_client import fault
 from tfadmit_client.files import yamltext
+from tfadmit_client.jobs import option as jobs_option
 from tfadmit_client.submit import options
 
 _ABOUT: Final = """\

@@ -10,8 +10,10 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfadmit_client import fault, jobs_find, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import listing
+from tfadmit_client.jobs import find as jobs_find
+from tfadmit_client.jobs import read
 from tfadmit_client.logs import saved_logs
 from tfadmit_client.watch import detail
 from tfadmit_trainer import contract
@@ -42,16 +44,14 @@ class Place:
     """What the user should know when that fails."""
 
 
-def find(
-    cluster: jobs_read.Cluster, *, namespace: str, name: str, environ: Mapping[str, str]
-) -> Place:
+def find(cluster: read.Cluster, *, namespace: str, name: str, environ: Mapping[str, str]) -> Place:
     """Ask the cluster where a job's results are.
 
     Raises:
         ClientError: nothing tells.
         UnreachableError: nobody answers.
     """
-    reading = jobs_read.one(cluster, namespace=namespace, name=name)
+    reading = read.one(cluster, namespace=namespace, name=name)
     if not reading.jobs:
         bases = saved_logs.bases(cluster, namespace=namespace)
         if not bases:
@@ -69,7 +69,7 @@ def find(
 
 
 def readable(
-    cluster: jobs_read.Cluster,
+    cluster: read.Cluster,
     *,
     namespace: str,
     secret: str,
@@ -83,7 +83,7 @@ def readable(
 
 
 def _with_secret(
-    cluster: jobs_read.Cluster,
+    cluster: read.Cluster,
     namespace: str,
     secret: str,
     *,

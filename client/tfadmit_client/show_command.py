@@ -4,16 +4,16 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import jobs_find, jobs_option, jobs_output, jobs_read, show_output
 from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
+from tfadmit_client.jobs import find, option, output, read, show_output
 from tfadmit_client.watch import detail, job
 
 _EPILOG = f"""\
 What it says of code, commit, data and results is what `tfadmit run` noted; a TrainJob that kubectl
 or an SDK made has no such notes.
 
-{jobs_option.EXIT_CODES}
+{option.EXIT_CODES}
 """
 
 
@@ -21,14 +21,14 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit show",
-    connect: Callable[..., jobs_read.Cluster] = live_jobs.connect,
+    connect: Callable[..., read.Cluster] = live_jobs.connect,
     clock: Callable[[], float] = time.time,
 ) -> int:
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
-    cluster, namespace = jobs_option.connected(arguments, connect)
-    with jobs_option.answering():
-        reading = jobs_find.one(cluster, namespace=namespace, name=arguments.job)
+    cluster, namespace = option.connected(arguments, connect)
+    with option.answering():
+        reading = find.one(cluster, namespace=namespace, name=arguments.job)
     for text in reading.gaps:
         terminal.say(f"not all is known: {text}")
     (found,) = reading.jobs
@@ -36,7 +36,7 @@ def main(
     if arguments.output == "table":
         print(show_output.as_text(shown, now=clock()))
     else:
-        print(jobs_output.dumped(show_output.as_data(shown), form=arguments.output))
+        print(output.dumped(show_output.as_data(shown), form=arguments.output))
     return 0
 
 
@@ -47,9 +47,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "job", metavar="JOB", type=jobs_option.job_name, help="the name of a TrainJob"
-    )
-    jobs_option.add(parser)
-    jobs_option.add_output(parser)
+    parser.add_argument("job", metavar="JOB", type=option.job_name, help="the name of a TrainJob")
+    option.add(parser)
+    option.add_output(parser)
     return parser

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from tfadmit_client import jobs_change, jobs_each, jobs_option
 from tfadmit_client.cluster import live_jobs
+from tfadmit_client.jobs import change, each, option
 
 _EPILOG = f"""\
 All tasks start again together; programs go on from their last checkpoint, if they write any. The
 time that `activeDeadlineSeconds` allows begins anew. A job in a queue of Kueue waits for its turn.
 A job that is started already is left as it is; one that has ended cannot go on.
 
-{jobs_option.EXIT_CODES}
+{option.EXIT_CODES}
 """
 
 
@@ -18,9 +18,9 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit start",
-    connect: jobs_each.Connect = live_jobs.connect,
+    connect: each.Connect = live_jobs.connect,
 ) -> int:
     """Run the command."""
     description = "Let jobs go on that `tfadmit stop` has stopped."
-    parser = jobs_each.parser(prog, description=description, epilog=_EPILOG)
-    return jobs_each.run(parser.parse_args(argv), jobs_change.start, connect=connect)
+    parser = each.parser(prog, description=description, epilog=_EPILOG)
+    return each.run(parser.parse_args(argv), change.start, connect=connect)

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from tfadmit_client import jobs_change, jobs_each, jobs_option
 from tfadmit_client.cluster import live_jobs
+from tfadmit_client.jobs import change, each, option
 
 _EPILOG = f"""\
 The pods end: programs are asked by SIGTERM and have the runtime's grace period for a last
 checkpoint. What lies in the pods only is gone. A job in a queue of Kueue gives its place away.
 A job that is stopped, has ended or is being deleted is left as it is.
 
-{jobs_option.EXIT_CODES}
+{option.EXIT_CODES}
 """
 
 
@@ -18,9 +18,9 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit stop",
-    connect: jobs_each.Connect = live_jobs.connect,
+    connect: each.Connect = live_jobs.connect,
 ) -> int:
     """Run the command."""
     description = "Stop jobs; `tfadmit start` lets them go on."
-    parser = jobs_each.parser(prog, description=description, epilog=_EPILOG)
-    return jobs_each.run(parser.parse_args(argv), jobs_change.stop, connect=connect)
+    parser = each.parser(prog, description=description, epilog=_EPILOG)
+    return each.run(parser.parse_args(argv), change.stop, connect=connect)

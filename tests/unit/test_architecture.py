@@ -34,8 +34,8 @@ PURE = [
     *(
         ROOT / f"client/tfadmit_client/{name}.py"
         for name in (
-            "jobs_output", "logs/choose", "logs/line", "logs/position", "logs/printing",
-            "console/plain", "show_output",
+            "jobs/output", "logs/choose", "logs/line", "logs/position", "logs/printing",
+            "console/plain", "jobs/show_output",
         )
     ),
     *(

@@ -1,6 +1,6 @@
 """TrainJobs and what belongs to them in a live cluster: read, patch, delete, follow logs.
 
-Implements the protocols `jobs_read.Cluster` and `logs.source.Cluster`; what a refusal means for the
+Implements the protocols `jobs.read.Cluster` and `logs.source.Cluster`; what a refusal means for the
 user is said here, what an object means elsewhere.
 """
 

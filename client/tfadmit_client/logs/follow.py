@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tfadmit_client import fault, jobs_find, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import listing
+from tfadmit_client.jobs import find, read
 from tfadmit_client.logs import choose, source, stream, wake
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import event, job, seen, state
@@ -155,9 +156,9 @@ class Follower:
         self._looks += 1
         where = {"namespace": self._namespace, "name": self._name}
         reading = (
-            jobs_find.one(self._cluster, **where)
+            find.one(self._cluster, **where)
             if first
-            else jobs_read.one(self._cluster, **where, events=events)
+            else read.one(self._cluster, **where, events=events)
         )
         if not reading.jobs:
             return None

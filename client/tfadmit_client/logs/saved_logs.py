@@ -8,8 +8,9 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from tfadmit_client import fault, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import kinds, listing
+from tfadmit_client.jobs import read
 from tfadmit_client.logs.line import Line
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
@@ -44,7 +45,7 @@ def find() -> SavedLogs | None:
     return found
 
 
-def bases(cluster: jobs_read.Cluster, *, namespace: str) -> list[str]:
+def bases(cluster: read.Cluster, *, namespace: str) -> list[str]:
     """Give where jobs are saved by the runtimes that a namespace can use.
 
     Raises:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tfadmit_client import jobs_read
 from tfadmit_client.cluster import kinds, listing
+from tfadmit_client.jobs import read
 from tfadmit_client.watch import container, seen
 
 
@@ -23,7 +23,7 @@ class Stream(Protocol):
         """Let the iteration end soon; from any thread."""
 
 
-class Cluster(jobs_read.Cluster, Protocol):
+class Cluster(read.Cluster, Protocol):
     """Where objects and logs are read."""
 
     def log(self, namespace: str, pod: str, *, query: Mapping[str, str], silence: float) -> Stream:

@@ -148,7 +148,7 @@ def test_a_fault_of_any_kind_is_a_sentence(words, kind, run):
 
 
 def test_a_fault_while_the_pods_end_is_told_and_waited_for(run, monkeypatch):
-    monkeypatch.setattr("tfadmit_client.jobs_remove._POLL_SECONDS", 0.0)
+    monkeypatch.setattr("tfadmit_client.jobs.remove._POLL_SECONDS", 0.0)
     faulty = cluster()
     # before the deletion, in it, and twice after it
     given, answers = faulty.get, iter([None, None, FAULTY, FAULTY])

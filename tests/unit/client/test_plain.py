@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfadmit_client import cli, fault, jobs_output, jobs_read
+from tfadmit_client import cli, fault
 from tfadmit_client.console import plain, terminal
+from tfadmit_client.jobs import output, read
 
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 ATTACK = "loss\x1b[2J\x1b]0;title\x07\r\x9b31mred \u202ereversed"
@@ -41,7 +42,7 @@ def test_nothing_that_is_obeyed_is_left(said):
 
 @given(st.dictionaries(st.text(), st.text()))
 def test_json_says_the_same(data):
-    document = jobs_output.dumped(data, form="json")
+    document = output.dumped(data, form="json")
     assert not OBEYED.search(document)
     assert json.loads(document) == data
 
@@ -56,8 +57,8 @@ def test_an_answer_of_the_cluster_is_written_out_when_it_ends_a_command(capsys, 
     def refused(*_, **__):
         raise fault.ClientError(ATTACK)
 
-    monkeypatch.setattr(jobs_read, "everything", refused)
-    monkeypatch.setattr("tfadmit_client.jobs_option.connected", lambda *_: (None, "team"))
+    monkeypatch.setattr(read, "everything", refused)
+    monkeypatch.setattr("tfadmit_client.jobs.option.connected", lambda *_: (None, "team"))
     assert cli.main(["ps"]) == 2
     captured = capsys.readouterr()
     assert r"loss\x1b[2J\x1b]0;title" in captured.err

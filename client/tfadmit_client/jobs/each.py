@@ -3,8 +3,10 @@
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 
-from tfadmit_client import fault, jobs_change, jobs_option
+from tfadmit_client import fault
 from tfadmit_client.console import plain, terminal
+from tfadmit_client.jobs import change as jobs_change
+from tfadmit_client.jobs import option
 
 Change = Callable[[jobs_change.Cluster, jobs_change.Target], str]
 Connect = Callable[..., jobs_change.Cluster]
@@ -17,8 +19,8 @@ def run(arguments: argparse.Namespace, change: Change, *, connect: Connect) -> i
         ClusterError: nobody answers.
         ClientError: the kubeconfig cannot be used.
     """
-    cluster, namespace = jobs_option.connected(arguments, connect)
-    with jobs_option.answering():
+    cluster, namespace = option.connected(arguments, connect)
+    with option.answering():
         codes = [_one(cluster, target, change) for target in _targets(namespace, arguments.jobs)]
     return max(codes)
 
@@ -32,9 +34,9 @@ def parser(prog: str, *, description: str, epilog: str) -> argparse.ArgumentPars
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument(
-        "jobs", metavar="JOB", nargs="+", type=jobs_option.job_name, help="names of TrainJobs"
+        "jobs", metavar="JOB", nargs="+", type=option.job_name, help="names of TrainJobs"
     )
-    jobs_option.add(made)
+    option.add(made)
     return made
 
 

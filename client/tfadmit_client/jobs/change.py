@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tfadmit_client import fault, jobs_find, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import kinds, listing
+from tfadmit_client.jobs import find, read
 from tfadmit_client.watch import job, seen
 from tfadmit_webhook import raw
 
 
-class Cluster(jobs_read.Cluster, Protocol):
+class Cluster(read.Cluster, Protocol):
     """Where objects are read and changed."""
 
     def patch(
@@ -91,7 +92,7 @@ def start(cluster: Cluster, target: Target) -> str:
 
 
 def _look(cluster: Cluster, target: Target) -> tuple[seen.Seen, job.Job]:
-    reading = jobs_find.one(cluster, namespace=target.namespace, name=target.name)
+    reading = find.one(cluster, namespace=target.namespace, name=target.name)
     (found,) = reading.jobs
     return found, job.safe(found)
 

@@ -7,8 +7,9 @@ is still left is told.
 import time
 from collections.abc import Callable
 
-from tfadmit_client import fault, jobs_change, jobs_option, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import kinds, listing
+from tfadmit_client.jobs import change, option, read
 from tfadmit_client.watch import belong, seen
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
@@ -20,8 +21,8 @@ WAIT_SECONDS = 300.0
 
 
 def remove(
-    cluster: jobs_change.Cluster,
-    target: jobs_change.Target,
+    cluster: change.Cluster,
+    target: change.Target,
     *,
     wait: float = WAIT_SECONDS,
     tell: Callable[[str], None] = lambda _: None,
@@ -37,12 +38,10 @@ def remove(
         ClientError: it is refused.
         UnreachableError: nobody answers.
     """
-    before = jobs_read.one(cluster, **vars(target), events=False).jobs
-    deleted = jobs_change.changed(
-        lambda: cluster.delete(kinds.TRAINJOB, **vars(target)), target.name
-    )
+    before = read.one(cluster, **vars(target), events=False).jobs
+    deleted = change.changed(lambda: cluster.delete(kinds.TRAINJOB, **vars(target)), target.name)
     if deleted is None or not before:
-        jobs_option.check_namespace(cluster, target.namespace)
+        option.check_namespace(cluster, target.namespace)
         return f"{target.name} is not there"
     deadline, told = clock() + wait, ""
     while wait > 0 and (left := _left(cluster, before[0])):
@@ -63,7 +62,7 @@ class NotGoneError(fault.ClientError):
     code = 1
 
 
-def _left(cluster: jobs_change.Cluster, before: seen.Seen) -> str:
+def _left(cluster: change.Cluster, before: seen.Seen) -> str:
     """Say what is left of a job; empty when all that can be seen is gone."""
     where = {"namespace": before.namespace, "name": before.name}
     try:
@@ -86,7 +85,7 @@ def _left(cluster: jobs_change.Cluster, before: seen.Seen) -> str:
 
 
 def _visible(
-    cluster: jobs_change.Cluster, kind: listing.Kind, before: seen.Seen
+    cluster: change.Cluster, kind: listing.Kind, before: seen.Seen
 ) -> list[raw.JsonObject]:
     """Give pods or JobSets of the job's name, as far as they may be read."""
     selector = (

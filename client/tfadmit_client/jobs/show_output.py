@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from tfadmit_client import jobs_output
+from tfadmit_client.jobs import output
 from tfadmit_client.watch import detail, job, sentence, when
 
 
 def as_data(item: detail.Detail) -> dict[str, Any]:
     """Give a job in full as JSON has it; the field names are only added to."""
     return {
-        **jobs_output.as_data(item.job),
+        **output.as_data(item.job),
         "image": item.image,
         "command": list(item.command),
         "code": item.source.code,
@@ -38,14 +38,14 @@ def as_data(item: detail.Detail) -> dict[str, Any]:
 def as_text(item: detail.Detail, *, now: float) -> str:
     """Write a job in full: facts, tasks, events."""
     facts = [(f"{name}:", text) for name, text in _facts(item, now=now) if text]
-    blocks = ["\n".join(jobs_output.aligned(facts))]
+    blocks = ["\n".join(output.aligned(facts))]
     if item.replicas:
         head = ("TASK", "PHASE", "ATTEMPT", "NODE", "POD", "REASON")
         rows = [head, *map(_replica, item.replicas)]
-        blocks.append("\n".join(jobs_output.aligned(rows)))
+        blocks.append("\n".join(output.aligned(rows)))
     if item.events:
         rows = [("AGE", "ABOUT", "EVENT", "MESSAGE"), *_events(item, now=now)]
-        blocks.append("\n".join(jobs_output.aligned(rows)))
+        blocks.append("\n".join(output.aligned(rows)))
     return "\n\n".join(blocks)
 
 

@@ -2,28 +2,29 @@
 
 import difflib
 
-from tfadmit_client import fault, jobs_option, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import kinds, listing
+from tfadmit_client.jobs import option, read
 from tfadmit_client.watch import seen
 
 
-def one(cluster: jobs_read.Cluster, *, namespace: str, name: str) -> jobs_read.Reading:
+def one(cluster: read.Cluster, *, namespace: str, name: str) -> read.Reading:
     """Read a job.
 
     Raises:
         ClientError: there is none, or it cannot be read.
         UnreachableError: nobody answers.
     """
-    reading = jobs_read.one(cluster, namespace=namespace, name=name)
+    reading = read.one(cluster, namespace=namespace, name=name)
     if not reading.jobs:
         raise absent(cluster, namespace=namespace, name=name)
     return reading
 
 
-def absent(cluster: jobs_read.Cluster, *, namespace: str, name: str) -> fault.ClientError:
+def absent(cluster: read.Cluster, *, namespace: str, name: str) -> fault.ClientError:
     """Say that there is no such job, and which one may be meant."""
     try:
-        jobs_option.check_namespace(cluster, namespace)
+        option.check_namespace(cluster, namespace)
         found = cluster.objects(kinds.TRAINJOB, namespace=namespace)
         names = [seen.key(item)[1] for item in found]
     except listing.UnreachableError:

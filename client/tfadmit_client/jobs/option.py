@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from tfadmit_client import fault, jobs_read
+from tfadmit_client import fault
 from tfadmit_client.cluster import kinds, listing
+from tfadmit_client.jobs import read
 
 EXIT_CODES = "Exit codes: 0 done; 2 refused, or the usage is wrong; 3 the cluster does not answer."
 # RFC 1123, as the API server checks it; lengths are its business.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_C = TypeVar("_C", bound=jobs_read.Cluster)
+_C = TypeVar("_C", bound=read.Cluster)
 
 
 def add(parser: argparse.ArgumentParser, *, everywhere: bool = False) -> None:
@@ -65,7 +66,7 @@ def answering() -> Iterator[None]:
         raise fault.ClientError(str(error)) from error
 
 
-def check_namespace(cluster: jobs_read.Cluster, namespace: str) -> None:
+def check_namespace(cluster: read.Cluster, namespace: str) -> None:
     """Tell a namespace that is not there from one without jobs.
 
     Raises:
