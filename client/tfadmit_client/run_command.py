@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tfadmit_client import fault, following, run_local, run_options, submitting
+from tfadmit_client import fault, run_local, run_options, submitting
 from tfadmit_client.cluster import listing, live, live_jobs
 from tfadmit_client.console import interrupts, plain, terminal
 from tfadmit_client.files import yamlout
+from tfadmit_client.logs import following
 from tfadmit_client.submit import code, pack, wish
 from tfadmit_webhook import raw
 
