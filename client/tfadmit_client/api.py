@@ -176,7 +176,7 @@ def pull(
     Raises:
         ClientError: nothing is saved, or it cannot be read, and why.
     """
-    from tfadmit_client import pulling  # noqa: PLC0415 - its extra is not everybody's
+    from tfadmit_client.pull import pulling  # noqa: PLC0415 - its extra is not everybody's
 
     connect = functools.partial(_connected, namespace, kubeconfig=kubeconfig, context=context)
     wish = pulling.Wish(job=name, folder=Path(folder or name), partial=partial, base=base)

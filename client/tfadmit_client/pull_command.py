@@ -1,6 +1,6 @@
 """The command `tfadmit pull`: model, checkpoints and logs of a job, on this machine.
 
-Here: argparse and printing. Where it is found is `pulling`, how it is brought `pull`.
+Here: argparse and printing. Where it is found is `pulling`, how it is brought `pull.bring`.
 """
 
 import argparse
@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tfadmit_client import pulling
 from tfadmit_client.cluster import live_jobs
 from tfadmit_client.console import terminal
 from tfadmit_client.jobs import option, read
+from tfadmit_client.pull import pulling
 
 INCOMPLETE, INTERRUPTED = 1, 130
 _EPILOG = """\

@@ -13,8 +13,9 @@ import sys
 
 import pytest
 
-from tfadmit_client import api, cli, fault, pull_command, saved
+from tfadmit_client import api, cli, fault, pull_command
 from tfadmit_client.cluster import listing
+from tfadmit_client.pull import saved
 from transfer import world
 
 

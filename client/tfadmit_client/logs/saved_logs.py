@@ -1,7 +1,7 @@
 """Logs that were saved beside a job's results, for when its pods are gone: the seam.
 
-What reads an object store is `tfadmit_client.saved`, whose function `logs` is a `SavedLogs`; it is
-imported when it is needed, with the library for the store.
+What reads an object store is `tfadmit_client.pull.saved`, whose function `logs` is a `SavedLogs`;
+it is imported when it is needed, with the library for the store.
 """
 
 import importlib
@@ -15,7 +15,7 @@ from tfadmit_client.logs.line import Line
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 
-_MODULE = "tfadmit_client.saved"
+_MODULE = "tfadmit_client.pull.saved"
 
 
 class SavedLogs(Protocol):

@@ -1,15 +1,16 @@
 """Pulling by name, for the command and for programs: the place is found, its faults are told.
 
-Above `pull`, which brings, and `saved_place`, which finds; below whoever prints.
+Above `bring`, which brings, and `saved_place`, which finds; below whoever prints.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfadmit_client import fault, pull, saved, saved_place
+from tfadmit_client import fault
 from tfadmit_client.cluster import listing
 from tfadmit_client.jobs import read
+from tfadmit_client.pull import bring, saved, saved_place
 from tfadmit_transfer import fault as transfer_fault
 from tfadmit_transfer import results, retry, store
 
@@ -35,7 +36,7 @@ def run(
     environ: Mapping[str, str],
     say: Callable[[str], None],
     bar: Callable[[str], None] | None = None,
-) -> pull.Pulled:
+) -> bring.Pulled:
     """Bring results; `connect` gives cluster and namespace when they are needed.
 
     Raises:
@@ -47,14 +48,14 @@ def run(
         if not wish.base:
             cluster, namespace = connect()
             place = saved_place.find(cluster, namespace=namespace, name=wish.job, environ=environ)
-        work = pull.Pull(
+        work = bring.Pull(
             at=_opened(wish.job, place),
             job=wish.job,
             folder=wish.folder,
             patience=retry.Patience(say=say, limit=_PATIENCE_SECONDS),
             bar=bar,
         )
-        with pull.told():
+        with bring.told():
             return work.run(partial=wish.partial)
     except (listing.UnreachableError, transfer_fault.PassingError) as error:
         raise fault.ClusterError(_noted(error, place)) from error

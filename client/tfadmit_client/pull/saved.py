@@ -1,7 +1,7 @@
 """What jobs have saved in an object store, read from where a person sits.
 
 Here: opening the store of a job's results, and its logs. Not here: bringing results to this
-machine (`pull`). The credentials are those of the environment, by the names of the stores' own
+machine (`bring`). The credentials are those of the environment, by the names of the stores' own
 tools.
 """
 
