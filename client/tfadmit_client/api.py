@@ -19,14 +19,14 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tfadmit_client import fault, submitting
+from tfadmit_client import fault
 from tfadmit_client.cluster import live_jobs
 from tfadmit_client.jobs import change, find, option, read
 from tfadmit_client.jobs import remove as jobs_remove
 from tfadmit_client.logs import choose, once
 from tfadmit_client.logs import follow as following
 from tfadmit_client.logs.line import Line
-from tfadmit_client.submit import options
+from tfadmit_client.submit import options, submitting
 from tfadmit_client.watch import job as watched
 
 

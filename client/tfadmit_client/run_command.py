@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tfadmit_client import fault, run_local, run_options, submitting
+from tfadmit_client import fault, run_local, run_options
 from tfadmit_client.cluster import listing, live, live_jobs
 from tfadmit_client.console import interrupts, plain, terminal
 from tfadmit_client.files import yamlout
 from tfadmit_client.logs import following
-from tfadmit_client.submit import code, pack, wish
+from tfadmit_client.submit import code, pack, submitting, wish
 from tfadmit_webhook import raw
 
 # `kubectl apply` writes the object into one of its annotations, which have 256 KiB together.

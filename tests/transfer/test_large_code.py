@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tfadmit_client import code_store, fault
-from tfadmit_client.submit import code, launcher_zip
+from tfadmit_client import fault
+from tfadmit_client.submit import code, code_store, launcher_zip
 
 SECRET = "store"
 MIB = 1024 * 1024

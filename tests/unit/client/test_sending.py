@@ -4,8 +4,9 @@ import queue
 
 import pytest
 
-from tfadmit_client import fault, run_command, sending
+from tfadmit_client import fault, run_command
 from tfadmit_client.console import terminal
+from tfadmit_client.submit import sending
 
 MIB = 1024 * 1024
 
@@ -68,7 +69,7 @@ def test_run_draws_on_a_terminal_and_not_beside_objects(
         raise fault.ClientError("enough")
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
-    monkeypatch.setattr("tfadmit_client.submitting.Submitting", submitting_by)
+    monkeypatch.setattr("tfadmit_client.submit.submitting.Submitting", submitting_by)
     with pytest.raises(fault.ClientError, match="enough"):
         run_command.main([*options, "--", "python", "train.py"])
     assert [bar is not None for bar in made] == [is_drawn]

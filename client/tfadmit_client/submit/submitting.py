@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tfadmit_client import cluster_objects, code_store, fault
+from tfadmit_client import fault
 from tfadmit_client.cluster import live, live_jobs
 from tfadmit_client.submit import (
     asked,
+    cluster_objects,
     code,
+    code_store,
     create,
     existing,
     objects,

@@ -7,9 +7,10 @@ names, where the user may read it.
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from tfadmit_client import fault, sending
+from tfadmit_client import fault
 from tfadmit_client.jobs import read
 from tfadmit_client.pull import saved_place
+from tfadmit_client.submit import sending
 from tfadmit_transfer import credentials, uri
 from tfadmit_transfer import fault as transfer_fault
 
