@@ -1,7 +1,7 @@
 """The command `tfadmit run`: a folder and a command line become a job, which is then followed.
 
 Here: which way it goes, and what is printed. Options are read in `run_options`, the steps of
-submitting are `submitting`, those on this machine `run_local`.
+submitting are `submitting`, those on this machine `local.running`.
 """
 
 import json
@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tfadmit_client import fault, run_local, run_options
+from tfadmit_client import fault, run_options
 from tfadmit_client.cluster import listing, live, live_jobs
 from tfadmit_client.console import interrupts, plain, terminal
 from tfadmit_client.files import yamlout
+from tfadmit_client.local import running
 from tfadmit_client.logs import following
 from tfadmit_client.submit import code, pack, submitting, wish
 from tfadmit_webhook import raw
@@ -62,7 +63,7 @@ def _here(
     found, packed = code.of(words.said.code or code.HERE, wished.command)
     for warning in code.warnings(packed):
         terminal.say(f"warning: {warning}")
-    return run_local.run(
+    return running.run(
         wished,
         found,
         name=wished.name or submitting.name_for(words.said, suffix=suffix()),
