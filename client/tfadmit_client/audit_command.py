@@ -1,14 +1,15 @@
 """The command `tfadmit audit`: the webhook's rules over the objects of a live cluster.
 
-Here: argparse, connecting and printing. What is judged is `audit`, how it is written
-`audit_output`, who is asked `live`.
+Here: argparse, connecting and printing. What is judged is `audit.auditing`, how it is written
+`audit.output`, who is asked `live`.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import audit, audit_output, fault, settings_option
+from tfadmit_client import fault, settings_option
+from tfadmit_client.audit import auditing, output
 from tfadmit_client.cluster import listing, live
 
 INCOMPLETE = 3
@@ -41,10 +42,10 @@ def main(
     settings = settings_option.load(arguments.settings)
     try:
         reader = connect(kubeconfig=arguments.kubeconfig, context=arguments.context)
-        report = audit.audit(reader, namespace=arguments.namespace, settings=settings)
+        report = auditing.audit(reader, namespace=arguments.namespace, settings=settings)
     except listing.UnreachableError as error:
         raise fault.ClusterError(str(error)) from error
-    print(audit_output.WRITERS[arguments.output](report, clock()))
+    print(output.WRITERS[arguments.output](report, clock()))
     if report.denied:
         return 1
     return INCOMPLETE if report.failures else 0
@@ -72,7 +73,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, then the pod's")
     add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
     settings_option.add(parser)
-    add("-o", "--output", choices=tuple(audit_output.WRITERS), default="text", help="default: text")
+    add("-o", "--output", choices=tuple(output.WRITERS), default="text", help="default: text")
     return parser
 
 

@@ -6,7 +6,8 @@ want of a right is a line too, and no failure. Nothing is written: the probe pod
 
 from collections.abc import Iterator, Sequence
 
-from tfadmit_client import audit, check_hooks, check_runtimes, check_sdk, check_storage
+from tfadmit_client import check_hooks, check_runtimes, check_sdk, check_storage
+from tfadmit_client.audit import auditing
 from tfadmit_client.check_line import Cluster, Line, State
 from tfadmit_client.cluster import listing
 from tfadmit_trainer import contract
@@ -80,7 +81,7 @@ def _probe(cluster: Cluster, namespace: str) -> Line:
 
 
 def _violations(cluster: Cluster, settings: Settings) -> Iterator[Line]:
-    report = audit.audit(cluster, namespace=None, settings=settings)
+    report = auditing.audit(cluster, namespace=None, settings=settings)
     for failure in report.failures:
         if not failure.object:
             yield Line(

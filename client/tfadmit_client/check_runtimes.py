@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfadmit_client import audit_report
+from tfadmit_client.audit import report
 from tfadmit_client.check_line import Cluster
 from tfadmit_client.cluster import listing
 from tfadmit_trainer import contract
@@ -39,11 +39,11 @@ def read(cluster: Cluster) -> Sequence[Runtime] | None:
 
 
 def _all(cluster: Cluster) -> Iterator[Runtime]:
-    for kind in audit_report.KINDS:
+    for kind in report.KINDS:
         if not kind.name.endswith("Runtime"):
             continue
         for item in listing.objects(cluster, kind, namespace=None):
             content = raw.mapping(item)
             metadata = raw.mapping(content.get("metadata"))
             namespace, name = raw.text(metadata.get("namespace")), raw.text(metadata.get("name"))
-            yield Runtime(label=audit_report.label(kind.name, namespace, name), content=content)
+            yield Runtime(label=report.label(kind.name, namespace, name), content=content)

@@ -6,7 +6,8 @@ import json
 import pytest
 
 import builders
-from tfadmit_client import audit, audit_command, cli, fault
+from tfadmit_client import audit_command, cli, fault
+from tfadmit_client.audit import auditing
 from tfadmit_client.cluster import listing, live
 from tfadmit_webhook import policy
 from tfadmit_webhook.selector import LabelSelector
@@ -72,7 +73,7 @@ class Cluster:
 
 
 def judge(cluster, *, namespace=None):
-    return audit.audit(cluster, namespace=namespace, settings=Settings())
+    return auditing.audit(cluster, namespace=namespace, settings=Settings())
 
 
 def run(capsys, cluster, *argv):
@@ -406,7 +407,7 @@ def test_levels_follow_the_labels_of_the_namespace_each_asked_for_once():
         ClusterTrainingRuntime=[make_runtime("all", namespace=None, network={})],
         Namespace={"team": {"tier": "sandbox"}},
     )
-    report = audit.audit(cluster, namespace=None, settings=SANDBOX)
+    report = auditing.audit(cluster, namespace=None, settings=SANDBOX)
     levels = {item.label: item.level for item in report.findings}
     assert levels == {
         "ClusterTrainingRuntime all": "deny",
@@ -420,7 +421,7 @@ def test_levels_follow_the_labels_of_the_namespace_each_asked_for_once():
 
 
 def test_a_namespace_that_cannot_be_read_is_judged_strictly_and_told():
-    report = audit.audit(
+    report = auditing.audit(
         Cluster(TrainingRuntime=[make_runtime(network={}), make_runtime("b", network={})]),
         namespace=None,
         settings=SANDBOX,

@@ -1,6 +1,6 @@
 """What judging a live cluster gives: findings, what could not be judged, and counts.
 
-Values only; judging is `audit`, how they are written is `audit_output`.
+Values only; judging is `auditing`, how they are written is `output`.
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,15 @@
 """All objects of a live cluster that have rules, read and judged one by one.
 
 Pure over `listing.Reader`. One object or one kind that cannot be read is reported, and the others
-are judged. What judging an object is stands in `audit_judge`.
+are judged. What judging an object is stands in `judge`.
 """
 
 from collections import Counter
 from collections.abc import Callable
 
-from tfadmit_client import audit_judge, audit_report
-from tfadmit_client.audit_report import KINDS, Failure, Finding, Outcome, Report
+from tfadmit_client.audit import judge as audit_judge
+from tfadmit_client.audit import report
+from tfadmit_client.audit.report import KINDS, Failure, Finding, Outcome, Report
 from tfadmit_client.cluster import listing
 from tfadmit_client.expand import expansion
 from tfadmit_webhook import policy, ratchet, raw, trainjob, workload
@@ -100,7 +101,7 @@ class _Run:
 
     def _fail(self, kind: listing.Kind, namespace: str, name: str, message: str) -> None:
         self._objects[kind.name, "failed"] += 1
-        label = audit_report.label(kind.name, namespace, name or "(no name)")
+        label = report.label(kind.name, namespace, name or "(no name)")
         self._failures.append(Failure(kind=kind.name, object=label, message=message))
 
     def _judge(

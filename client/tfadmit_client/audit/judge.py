@@ -8,7 +8,7 @@ its network section is judged by those of runtimes, and its roles, ports and nam
 import dataclasses
 from collections.abc import Sequence
 
-from tfadmit_client.audit_report import Finding
+from tfadmit_client.audit.report import Finding
 from tfadmit_client.expand import expansion
 from tfadmit_trainer import contract
 from tfadmit_webhook import cluster, facts, mutate, policy, raw

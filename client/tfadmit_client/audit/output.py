@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from tfadmit_client import audit_report
+from tfadmit_client.audit import report as audit_report
 from tfadmit_client.console import plain
 
 
