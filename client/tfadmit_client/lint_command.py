@@ -1,13 +1,15 @@
 """The command `tfadmit lint`: the webhook's rules over files, for editors and CI.
 
-Here: argparse, reading and printing. What is judged is `lint`, how it is written `lint_output`.
+Here: argparse, reading and printing. What is judged is `lint.linting`, how it is written
+`lint.output`.
 """
 
 import argparse
 from collections.abc import Sequence
 
-from tfadmit_client import lint, lint_output, namespace_option, settings_option
+from tfadmit_client import namespace_option, settings_option
 from tfadmit_client.files import manifest
+from tfadmit_client.lint import linting, output
 
 _EPILOG = """\
 examples:
@@ -25,8 +27,8 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit lint") -> in
     settings = settings_option.load(arguments.settings)
     manifests = manifest.read(arguments.filename, namespace=arguments.namespace)
     namespaces = namespace_option.known(arguments, manifests)
-    result = lint.lint(manifests, settings=settings, namespaces=namespaces)
-    print(lint_output.WRITERS[arguments.output](result))
+    result = linting.lint(manifests, settings=settings, namespaces=namespaces)
+    print(output.WRITERS[arguments.output](result))
     return 1 if result.denied else 0
 
 
@@ -48,5 +50,5 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     namespace_option.add(parser)
     settings_option.add(parser)
-    add("-o", "--output", choices=tuple(lint_output.WRITERS), default="text", help="default: text")
+    add("-o", "--output", choices=tuple(output.WRITERS), default="text", help="default: text")
     return parser

@@ -8,8 +8,8 @@ import yaml
 import admission
 from cluster import support
 from harness import upstream
-from tfadmit_client import lint
 from tfadmit_client.files import manifest
+from tfadmit_client.lint import linting
 from tfadmit_webhook.settings import Settings
 
 
@@ -55,14 +55,14 @@ def test_the_api_server_does_not_even_ask_about_them(cluster, tfadmit, files):
 
 def test_lint_has_no_finding_and_counts_them_as_skipped(files):
     found = manifest.read([str(path) for path in files], namespace="default")
-    result = lint.lint(found, settings=Settings())
+    result = linting.lint(found, settings=Settings())
     assert (result.findings, result.judged, result.skipped) == ((), 0, len(files))
 
 
 def test_the_shipped_runtimes_get_no_finding_at_all(cluster, namespace, tfadmit, capsys):
     paths = sorted((support.ROOT / "deploy/runtimes").glob("tensorflow-*.yaml"))
     found = manifest.read([str(path) for path in paths], namespace="default")
-    result = lint.lint(found, settings=Settings())
+    result = linting.lint(found, settings=Settings())
     assert (result.findings, result.judged) == ((), len(paths))
     for path in paths:
         content = yaml.safe_load(path.read_text())

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 import admission
-from tfadmit_client import lint
 from tfadmit_client.files import manifest
+from tfadmit_client.lint import linting
 from tfadmit_webhook import policy
 from tfadmit_webhook.settings import Settings
 
@@ -61,10 +61,10 @@ def linted(rule):
     found = manifest.read([str(file)], namespace="default")
     if rule.id == "TFA015":
         # Only a cluster can say that a runtime is missing; lint passes such a TrainJob by.
-        assert lint.lint(found, settings=Settings()).skipped == 1
+        assert linting.lint(found, settings=Settings()).skipped == 1
         return
     lines = file.read_text().splitlines()
-    for item in lint.lint(found, settings=Settings()).findings:
+    for item in linting.lint(found, settings=Settings()).findings:
         line, column = item.position.line, item.position.column
         yield f"{item.violation.rule.id} {line}:{column} {lines[line - 1].strip()}"
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import admission
 import builders
-from tfadmit_client import lint, lint_output
 from tfadmit_client.files import manifest
+from tfadmit_client.lint import linting, output
 from tfadmit_webhook import facts, policy, review
 from tfadmit_webhook.selector import LabelSelector
 from tfadmit_webhook.settings import Exemption, Override, Settings
@@ -130,9 +130,9 @@ def test_lint_has_a_place_for_every_finding_or_says_what_is_no_object(objects, k
     # As `manifest.read` does for each file.
     found = manifest._parsed(text, name="x.yaml", namespace="default", faults=faults)
     namespaces = {} if known is None else {"default": known}
-    result = lint.lint(found, settings=SETTINGS, namespaces=namespaces)
+    result = linting.lint(found, settings=SETTINGS, namespaces=namespaces)
     for item in result.findings:
         assert 1 <= item.position.line <= text.count("\n") + 1
-    for write in lint_output.WRITERS.values():
+    for write in output.WRITERS.values():
         assert write(result)
     assert all(line.startswith("x.yaml:") for line in faults)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import operator_v1
-from tfadmit_client import lint, migrate_input
+from tfadmit_client import migrate_input
 from tfadmit_client.files import manifest, yamltext
+from tfadmit_client.lint import linting
 from tfadmit_client.migrate import document, summary, translate
 from tfadmit_webhook import raw
 from tfadmit_webhook.settings import Settings
@@ -274,7 +275,7 @@ def findings(text):
         )
         for item in yamltext.documents(text)
     ]
-    return lint.lint(manifests, settings=Settings()).findings
+    return linting.lint(manifests, settings=Settings()).findings
 
 
 def unsaid(tfjob, result):

@@ -7,7 +7,8 @@ import jsonschema
 import pytest
 import yaml
 
-from tfadmit_client import cli, lint_output
+from tfadmit_client import cli
+from tfadmit_client.lint import output
 from tfadmit_webhook import policy
 
 GOOD = """\
@@ -225,8 +226,8 @@ def test_github_annotations_are_escaped(write, capsys):
     assert first.startswith(
         "::error file=bad.yaml,line=10,col=7,title=TFA001 publish-not-ready-addresses::"
     )
-    assert lint_output._data("a%\nb") == "a%25%0Ab"
-    assert lint_output._property("a:b,c") == "a%3Ab%2Cc"
+    assert output._data("a%\nb") == "a%25%0Ab"
+    assert output._property("a:b,c") == "a%3Ab%2Cc"
 
 
 def test_broken_yaml_is_told_with_file_line_and_reason(write, capsys):

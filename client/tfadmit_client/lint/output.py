@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfadmit_client.console import plain
-from tfadmit_client.lint import Finding, Result
+from tfadmit_client.lint.linting import Finding, Result
 from tfadmit_trainer import __version__
 from tfadmit_webhook import policy, raw
 from tfadmit_webhook.settings import Level

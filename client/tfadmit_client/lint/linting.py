@@ -1,7 +1,7 @@
 """Judging objects in files by the webhook's rules, each finding with its place in the file.
 
 Pure: manifests in, findings out. The rules and their sentences are the webhook's (`policy`); how
-findings are written is `lint_output`.
+findings are written is `output`.
 """
 
 from collections.abc import Mapping, Sequence
