@@ -1,17 +1,18 @@
 """The command `tfadmit preview`: arguments in, a table or data out, an exit code back.
 
-Here: argparse, reading and printing. Not here: what a preview is (`preview`) or looks like
-(`table`, `dump`).
+Here: argparse, reading and printing. Not here: what a preview is (`preview.previewing`) or looks
+like (`preview.table`, `preview.dump`).
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from tfadmit_client import dump, namespace_option, preview, settings_option, table
+from tfadmit_client import namespace_option, settings_option
 from tfadmit_client.console import plain, terminal
 from tfadmit_client.files import manifest
-from tfadmit_client.report import Report
+from tfadmit_client.preview import dump, previewing, table
+from tfadmit_client.preview.report import Report
 
 _EPILOG = """\
 examples:
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit preview") ->
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
     manifests = manifest.read(arguments.filename, namespace=arguments.namespace)
-    report = preview.preview(
+    report = previewing.preview(
         manifests,
         settings=settings_option.load(arguments.settings),
         namespaces=namespace_option.known(arguments, manifests),

@@ -3,8 +3,8 @@
 import pytest
 
 from cluster import support
-from tfadmit_client import preview
 from tfadmit_client.files import manifest, yamltext
+from tfadmit_client.preview import previewing
 from tfadmit_webhook.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("tfadmit")
@@ -69,7 +69,7 @@ def applicable(item, namespace):
 
 def previewed(given):
     manifests = [manifest.Manifest(content=item, file="x", line=1) for item in given]
-    report = preview.preview(manifests, settings=Settings())
+    report = previewing.preview(manifests, settings=Settings())
     return {pod.name: pod.content for section in report.sections for pod in section.pods}
 
 

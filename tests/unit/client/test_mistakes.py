@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tfadmit_client import fault, preview, report, table
+from tfadmit_client import fault
 from tfadmit_client.files import manifest, yamltext
+from tfadmit_client.preview import previewing, report, table
 from tfadmit_webhook.settings import Settings
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "preview"
@@ -44,7 +45,7 @@ def show(objects: list[object]) -> report.Report | None:
         if isinstance(item, dict)
     ]
     try:
-        return preview.preview(found, settings=Settings())
+        return previewing.preview(found, settings=Settings())
     except fault.ClientError:
         return None
 

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 import builders
-from tfadmit_client import cli, examples, preview
+from tfadmit_client import cli, examples
+from tfadmit_client.preview import previewing
 
 
 def make_trainjob(num_nodes: int = 2) -> builders.Json:
@@ -154,7 +155,7 @@ def test_the_namespaces_left_out_are_those_of_the_shipped_webhooks():
         for webhook in configuration["webhooks"]
         for expression in webhook.get("namespaceSelector", {}).get("matchExpressions", [])
     }
-    assert found == {preview.EXCLUDED}
+    assert found == {previewing.EXCLUDED}
 
 
 def test_big_groups_are_folded_unless_all_is_asked_for(run):

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import yaml
 
-from tfadmit_client.report import Pod, Report
+from tfadmit_client.preview.report import Pod, Report
 
 
 def as_json(report: Report, stream: TextIO) -> None:

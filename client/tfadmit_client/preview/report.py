@@ -1,6 +1,6 @@
 """What a preview found, as values: runtimes with their verdict, pods with what they were given.
 
-Only values belong here; `preview` computes them, `table` and `dump` show them.
+Only values belong here; `previewing` computes them, `table` and `dump` show them.
 """
 
 from collections.abc import Sequence

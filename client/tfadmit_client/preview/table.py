@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tfadmit_client.report import Pod, Report, Runtime, Section
+from tfadmit_client.preview.report import Pod, Report, Runtime, Section
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 from tfadmit_webhook.decision import Reason

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tfadmit_client import fault
 from tfadmit_client.expand import apply, expansion, job, remark
 from tfadmit_client.files import manifest
-from tfadmit_client.report import Pod, Report, Runtime, Section
+from tfadmit_client.preview.report import Pod, Report, Runtime, Section
 from tfadmit_trainer import contract
 from tfadmit_webhook import facts, handler, lookup, policy, ratchet, raw, review, workload
 from tfadmit_webhook.decision import Decision, Operation, Reason, Refusal, allow
