@@ -1,13 +1,15 @@
 """The command `tfadmit check`: is this cluster ready, and if not, what helps.
 
-Here: argparse, connecting and printing. What is looked at is `check`, who is asked `live`.
+Here: argparse, connecting and printing. What is looked at is `check.checking`, who is asked `live`.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import check, check_line, fault, settings_option
+from tfadmit_client import fault, settings_option
+from tfadmit_client.check import checking
+from tfadmit_client.check import line as check_line
 from tfadmit_client.cluster import listing, live
 from tfadmit_client.console import plain
 
@@ -33,7 +35,7 @@ def main(
     failed = False
     try:
         cluster = connect(kubeconfig=arguments.kubeconfig, context=arguments.context)
-        for line in check.check(
+        for line in checking.check(
             cluster, namespace=arguments.namespace, settings=settings, now=clock()
         ):
             print(f"{line.state:4}  {plain.text(line.text)}", flush=True)

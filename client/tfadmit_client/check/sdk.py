@@ -6,8 +6,8 @@ any framework that it cannot read makes it fail for everybody.
 
 from collections.abc import Iterator, Sequence
 
-from tfadmit_client.check_line import Cluster, Line
-from tfadmit_client.check_runtimes import Runtime
+from tfadmit_client.check.line import Cluster, Line
+from tfadmit_client.check.runtimes import Runtime
 from tfadmit_client.cluster import listing
 from tfadmit_trainer import contract
 from tfadmit_webhook import policy, raw

@@ -1,14 +1,15 @@
 """Whether a cluster is ready for TensorFlow on Kubeflow Trainer: one line per thing to know.
 
-Asks through the protocol `check_line.Cluster`, which `live` implements; what cannot be known for
+Asks through the protocol `line.Cluster`, which `live` implements; what cannot be known for
 want of a right is a line too, and no failure. Nothing is written: the probe pod is a dry run.
 """
 
 from collections.abc import Iterator, Sequence
 
-from tfadmit_client import check_hooks, check_runtimes, check_sdk, check_storage
 from tfadmit_client.audit import auditing
-from tfadmit_client.check_line import Cluster, Line, State
+from tfadmit_client.check import hooks, sdk, storage
+from tfadmit_client.check import runtimes as check_runtimes
+from tfadmit_client.check.line import Cluster, Line, State
 from tfadmit_client.cluster import listing
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
@@ -32,12 +33,12 @@ def check(cluster: Cluster, *, namespace: str, settings: Settings, now: float) -
     yield Line(state="ok", text=f"the API server answers, {version or 'version unknown'}")
     for group, wanted, product, kinds in _SERVED:
         yield _served(cluster, f"{group}/{wanted}", product, kinds)
-    yield from check_hooks.check(cluster, now=now)
+    yield from hooks.check(cluster, now=now)
     yield _probe(cluster, namespace)
     yield from _violations(cluster, settings)
     runtimes = check_runtimes.read(cluster)
-    yield from check_sdk.check(cluster, runtimes)
-    yield from check_storage.check(cluster, runtimes, namespace=namespace)
+    yield from sdk.check(cluster, runtimes)
+    yield from storage.check(cluster, runtimes, namespace=namespace)
     yield from _optional(cluster)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from tfadmit_client import tls_pair
-from tfadmit_client.check_line import README, Cluster, Line
+from tfadmit_client.check import tls_pair
+from tfadmit_client.check.line import README, Cluster, Line
 from tfadmit_client.cluster import listing
 from tfadmit_webhook import raw
 

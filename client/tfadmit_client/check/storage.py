@@ -7,8 +7,8 @@ container of each job tries them before the program starts.
 from collections.abc import Iterator, Sequence
 
 from tfadmit_client import fault
-from tfadmit_client.check_line import Cluster, Line
-from tfadmit_client.check_runtimes import Runtime
+from tfadmit_client.check.line import Cluster, Line
+from tfadmit_client.check.runtimes import Runtime
 from tfadmit_client.cluster import listing
 from tfadmit_client.submit import site
 from tfadmit_trainer import contract

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfadmit_client.audit import report
-from tfadmit_client.check_line import Cluster
+from tfadmit_client.check.line import Cluster
 from tfadmit_client.cluster import listing
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
