@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tfadmit_client import fault, migrate_input, settings_option
+from tfadmit_client import fault, settings_option
 from tfadmit_client.cluster import listing, live
 from tfadmit_client.console import plain
 from tfadmit_client.files import manifest
-from tfadmit_client.migrate import document, gang, summary, tfjob, translate
+from tfadmit_client.migrate import document, gang, migrating, summary, tfjob, translate
 
 _WRITERS: dict[str, Callable[[Sequence[summary.Result]], str]] = {
     "yaml": document.as_yaml,
@@ -49,7 +49,7 @@ def main(
     options = translate.Options(
         scheduler=arguments.gang, gang_restart=arguments.gang_restart, name=arguments.name
     )
-    results = migrate_input.results(found.sources, options=options, settings=settings)
+    results = migrating.results(found.sources, options=options, settings=settings)
     written = _WRITERS[arguments.output](results)
     _report(arguments.report, summary.text(results, skipped=found.skipped))
     if results or arguments.output == "json":
@@ -59,15 +59,13 @@ def main(
 
 def _found(
     arguments: argparse.Namespace, connect: Callable[..., listing.Reader]
-) -> migrate_input.Found:
+) -> migrating.Found:
     if not arguments.from_cluster:
         manifests = manifest.read(arguments.filename, namespace=arguments.namespace or "default")
-        return migrate_input.from_files(manifests, names=arguments.names)
+        return migrating.from_files(manifests, names=arguments.names)
     try:
         reader = connect(kubeconfig=arguments.kubeconfig, context=arguments.context)
-        return migrate_input.from_cluster(
-            reader, namespace=arguments.namespace, names=arguments.names
-        )
+        return migrating.from_cluster(reader, namespace=arguments.namespace, names=arguments.names)
     except listing.UnreachableError as error:
         raise fault.ClusterError(str(error)) from error
     except listing.ReadError as error:
@@ -85,7 +83,7 @@ def _report(path: str | None, text: str) -> None:
 
 
 def _code(results: Sequence[summary.Result], *, strict: bool) -> int:
-    refused = any(migrate_input.is_refused(result) for result in results)
+    refused = any(migrating.is_refused(result) for result in results)
     missing = strict and any(result.count("not") for result in results)
     return 1 if refused or missing else 0
 

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import operator_v1
-from tfadmit_client import migrate_input
 from tfadmit_client.files import manifest, yamltext
 from tfadmit_client.lint import linting
-from tfadmit_client.migrate import document, summary, translate
+from tfadmit_client.migrate import document, migrating, summary, translate
 from tfadmit_webhook import raw
 from tfadmit_webhook.settings import Settings
 
@@ -261,10 +260,10 @@ def leaves(value, path=()):
 
 
 def result_of(tfjob, chosen):
-    (found,) = migrate_input.from_files(
+    (found,) = migrating.from_files(
         [manifest.Manifest(content=tfjob, file="job.yaml", line=1)], names=[]
     ).sources
-    (result,) = migrate_input.results([found], options=chosen, settings=Settings())
+    (result,) = migrating.results([found], options=chosen, settings=Settings())
     return result
 
 
@@ -336,4 +335,4 @@ def test_every_tfjob_is_translated_and_nothing_is_lost_in_silence(tfjob, chosen)
         where = f"{item.manifest.kind} {raw.dotted(item.violation.finding.path)}"
         assert (rule, where) in {(id_, target.label) for id_, target in named if target}
     refused = any(item.violation.level == "deny" for item in findings(text))
-    assert migrate_input.is_refused(result) is refused
+    assert migrating.is_refused(result) is refused
