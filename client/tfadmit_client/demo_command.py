@@ -1,7 +1,7 @@
 """The command `tfadmit demo`: the whole webhook in a few seconds, without a cluster.
 
 Here: the order of the demonstration and printing. The server is the real one, a child process
-(`demo_server`); the reviews go over TLS (`demo_review`); the words stand in `demo_text`.
+(`demo.server`); the reviews go over TLS (`demo.review`); the words stand in `demo.text`.
 """
 
 import argparse
@@ -15,8 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tfadmit_client import demo_review, demo_server, demo_text, examples, fault
-from tfadmit_client.demo_review import Answer, Connection
+from tfadmit_client import fault
+from tfadmit_client.demo import examples, review, server
+from tfadmit_client.demo import text as demo_text
+from tfadmit_client.demo.review import Answer, Connection
 from tfadmit_client.expand import expansion, job
 from tfadmit_client.files import manifest
 from tfadmit_webhook import raw
@@ -35,10 +37,10 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "tfadmit demo") -> in
     scene = _Scene()
     with tempfile.TemporaryDirectory(prefix="tfadmit-demo-") as name:
         directory = Path(name)
-        demo_server.issue_certificates(directory)
-        with demo_server.running(_serve_arguments(directory, scene)) as address:
+        server.issue_certificates(directory)
+        with server.running(_serve_arguments(directory, scene)) as address:
             authority = directory / "ca.crt"
-            with demo_review.connected(address, authority=authority) as connection:
+            with review.connected(address, authority=authority) as connection:
                 _tell(_Stage(connection=connection), scene, address=address)
     return 0
 

@@ -9,7 +9,9 @@ import tempfile
 import pytest
 import yaml
 
-from tfadmit_client import cli, demo_command, demo_review, demo_server, demo_text, examples, fault
+from tfadmit_client import cli, demo_command, fault
+from tfadmit_client.demo import examples, review, server
+from tfadmit_client.demo import text as demo_text
 from tfadmit_client.expand import expansion
 
 needs_repository = pytest.mark.skipif(
@@ -96,7 +98,7 @@ def test_the_story_is_not_told_when_it_is_untrue(
 def test_certificates_that_cannot_be_issued_are_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(fault.ClientError, match="tfadmit certs"):
-        demo_server.issue_certificates(tmp_path / "file" / "below")
+        server.issue_certificates(tmp_path / "file" / "below")
 
 
 def test_the_server_is_ended_when_the_telling_breaks(monkeypatch, processes, tmp_path):
@@ -115,26 +117,26 @@ def test_a_server_that_ignores_the_request_to_end_is_killed(monkeypatch, process
         "print('{\"event\": \"other\"}', 'no json', json.dumps({'event': 'listening', "
         "'address': 'https://x'}), sep='\\n', file=sys.stderr, flush=True); time.sleep(60)"
     )
-    monkeypatch.setattr(demo_server, "_TFADMIT", (sys.executable, "-c", code))
-    monkeypatch.setattr(demo_server, "_STOP_SECONDS", 0.1)
-    with demo_server.running([]) as address:
+    monkeypatch.setattr(server, "_TFADMIT", (sys.executable, "-c", code))
+    monkeypatch.setattr(server, "_STOP_SECONDS", 0.1)
+    with server.running([]) as address:
         assert address == "https://x"
     assert processes[0].returncode == -9
 
 
 def test_a_broken_connection_is_a_sentence(tmp_path):
-    demo_server.issue_certificates(tmp_path)
+    server.issue_certificates(tmp_path)
     authority = tmp_path / "ca.crt"
     with (
         pytest.raises(fault.ClientError, match=r"the connection to https://127\.0\.0\.1:1 broke: "),
-        demo_review.connected("https://127.0.0.1:1", authority=authority),
+        review.connected("https://127.0.0.1:1", authority=authority),
     ):
         pass
 
 
 def test_the_review_is_as_the_api_server_writes_it():
     content = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "team"}}
-    request = demo_review._review(content, user="me")["request"]
+    request = review._review(content, user="me")["request"]
     assert request["kind"] == {"group": "", "version": "v1", "kind": "Pod"}
     assert request["resource"] == {"group": "", "version": "v1", "resource": "pods"}
     assert (request["namespace"], request["operation"]) == ("team", "CREATE")
@@ -145,7 +147,7 @@ def test_the_review_is_as_the_api_server_writes_it():
 @needs_repository
 @pytest.mark.parametrize("name", examples.ALL)
 def test_the_copies_in_the_package_are_those_of_the_repository(name):
-    """Mend it: cp deploy/{runtimes,examples}/FILE client/tfadmit_client/example_files/"""
+    """Mend it: cp deploy/{runtimes,examples}/FILE client/tfadmit_client/demo/example_files/"""
     original, copy = examples.DEPLOY / name, examples.COPIES / name.rpartition("/")[2]
     assert copy.read_text() == original.read_text()
 

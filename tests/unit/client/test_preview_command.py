@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 import builders
-from tfadmit_client import cli, examples
+from tfadmit_client import cli
+from tfadmit_client.demo import examples
 from tfadmit_client.preview import previewing
 
 

@@ -4,7 +4,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from tfadmit_client.demo_review import Answer
+from tfadmit_client.demo.review import Answer
 from tfadmit_trainer import contract
 from tfadmit_webhook import raw
 

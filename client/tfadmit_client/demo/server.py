@@ -1,7 +1,7 @@
 """The real server as a child process, for the time of a demonstration.
 
 Here: `tfadmit certs issue` and `tfadmit serve` as a user starts them, waiting until it listens, and
-ending it by its id in every case. Not here: what is sent to it (`demo_review`).
+ending it by its id in every case. Not here: what is sent to it (`review`).
 """
 
 import contextlib

@@ -12,7 +12,7 @@ TRAINJOB = "examples/trainjob-smallest.yaml"
 REFUSED = "examples/runtime-refused.yaml"
 ALL = (RUNTIME, INFINIBAND, TRAINJOB, REFUSED)
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 COPIES = Path(__file__).resolve().parent / "example_files"
 
 

@@ -1,7 +1,7 @@
 """Sends AdmissionReviews over TLS that is verified with one CA, as an API server does.
 
 Here: the request of the review, the connection, and what came back. Not here: starting a server
-(`demo_server`), nor showing anything.
+(`server`), nor showing anything.
 """
 
 import base64
