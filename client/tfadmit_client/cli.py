@@ -1,7 +1,8 @@
 """The command `tfadmit`: finds a subcommand, runs it, turns what went wrong into a sentence.
 
 Here: the table of commands, exit codes, and nothing that takes time to import: `tfadmit --help`
-answers before a person notices. Each command is a function `main(argv, prog=…) -> int` elsewhere.
+answers before a person notices. Each command is a function `main(argv, prog=…) -> int` in
+`commands`.
 
 Exit codes: 0; 1 something would be refused; 2 the input or the usage is wrong; 3 the cluster does
 not answer; 130 Ctrl-C; 141 who reads the output has gone (as the shell reports it for other
@@ -36,91 +37,91 @@ COMMANDS = (
     Command(
         name="run",
         help="run a program of this folder in the cluster",
-        module="tfadmit_client.run_command",
+        module="tfadmit_client.commands.run",
         extra="client",
     ),
     Command(
         name="ps",
         help="list jobs with their state and the reason for it",
-        module="tfadmit_client.ps_command",
+        module="tfadmit_client.commands.ps",
         extra="client",
     ),
     Command(
         name="show",
         help="show one job: why it waits or failed, what it runs, its tasks",
-        module="tfadmit_client.show_command",
+        module="tfadmit_client.commands.show",
         extra="client",
     ),
     Command(
         name="logs",
         help="print or follow the logs of all tasks of a job",
-        module="tfadmit_client.logs_command",
+        module="tfadmit_client.commands.logs",
         extra="client",
     ),
     Command(
         name="pull",
         help="bring the model, checkpoints and logs of a job here",
-        module="tfadmit_client.pull_command",
+        module="tfadmit_client.commands.pull",
         extra="client,s3",
     ),
     Command(
         name="stop",
         help="stop jobs; they can go on later",
-        module="tfadmit_client.stop_command",
+        module="tfadmit_client.commands.stop",
         extra="client",
     ),
     Command(
         name="start",
         help="let stopped jobs go on",
-        module="tfadmit_client.start_command",
+        module="tfadmit_client.commands.start",
         extra="client",
     ),
     Command(
         name="rm",
         help="delete jobs with all that belongs to them",
-        module="tfadmit_client.rm_command",
+        module="tfadmit_client.commands.rm",
         extra="client",
     ),
     Command(
         name="preview",
         help="show the pods of files as a cluster with tfadmit would make them",
-        module="tfadmit_client.preview_command",
+        module="tfadmit_client.commands.preview",
         extra="client",
     ),
     Command(
         name="lint",
         help="judge runtimes in files by the webhook's rules",
-        module="tfadmit_client.lint_command",
+        module="tfadmit_client.commands.lint",
         extra="client",
     ),
     Command(
         name="audit",
         help="judge the objects of a cluster by the webhook's rules",
-        module="tfadmit_client.audit_command",
+        module="tfadmit_client.commands.audit",
         extra="client",
     ),
     Command(
         name="check",
         help="tell whether a cluster is ready, and what to do if not",
-        module="tfadmit_client.check_command",
+        module="tfadmit_client.commands.check",
         extra="client",
     ),
     Command(
         name="migrate",
         help="translate TFJobs into runtimes and TrainJobs",
-        module="tfadmit_client.migrate_command",
+        module="tfadmit_client.commands.migrate",
         extra="client",
     ),
     Command(
         name="explain",
         help="explain a rule, with examples",
-        module="tfadmit_client.explain_command",
+        module="tfadmit_client.commands.explain",
         extra="client",
     ),
     Command(
         name="demo",
         help="start the server on loopback, send it example pods, explain what comes back",
-        module="tfadmit_client.demo_command",
+        module="tfadmit_client.commands.demo",
         extra="client,certs,webhook",
     ),
     Command(
@@ -132,7 +133,7 @@ COMMANDS = (
     Command(
         name="certs",
         help="issue, run, rotate and inspect the certificates of the server",
-        module="tfadmit_client.certs_command",
+        module="tfadmit_client.commands.certs",
         extra="client,certs",
     ),
 )

@@ -8,7 +8,7 @@ import signal
 import sys
 
 from tfadmit_certs import secret
-from tfadmit_client import certs_command
+from tfadmit_client.commands import certs
 
 _LEFT = [int(os.environ["KILL_AFTER"])]
 
@@ -26,4 +26,4 @@ def _then_die(method):
 secret.Store.write = _then_die(secret.Store.write)  # type: ignore[method-assign]
 secret.Store.publish = _then_die(secret.Store.publish)  # type: ignore[method-assign]
 secret.Store.disown = _then_die(secret.Store.disown)  # type: ignore[method-assign]
-sys.exit(certs_command.main(["run", *sys.argv[1:]]))
+sys.exit(certs.main(["run", *sys.argv[1:]]))

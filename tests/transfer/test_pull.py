@@ -13,8 +13,9 @@ import sys
 
 import pytest
 
-from tfadmit_client import api, cli, fault, pull_command
+from tfadmit_client import api, cli, fault
 from tfadmit_client.cluster import listing
+from tfadmit_client.commands import pull
 from tfadmit_client.pull import saved
 from transfer import world
 
@@ -267,7 +268,7 @@ def secret(environ):
 
 def pulled(cluster, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    return pull_command.main(["mnist"], connect=lambda **_: cluster, environ={})
+    return pull.main(["mnist"], connect=lambda **_: cluster, environ={})
 
 
 def test_place_and_credentials_are_those_of_the_job(done, monkeypatch, tmp_path, capsys):
@@ -284,7 +285,7 @@ def test_a_secret_that_may_not_be_read_is_told_with_what_it_leads_to(done, monke
     endpoint = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{done.server.port}"}
     monkeypatch.chdir(tmp_path)
     with pytest.raises(fault.ClientError, match=r"no credentials.*you may not get secrets"):
-        pull_command.main(
+        pull.main(
             ["mnist"],
             connect=lambda **_: Cluster(TrainJob=job, Secret=refusal),
             environ=endpoint,
@@ -304,7 +305,7 @@ def test_results_of_a_deleted_job_are_found_where_the_runtimes_save(done, monkey
     monkeypatch.chdir(tmp_path)
     cluster = Cluster(ClusterTrainingRuntime=runtime)
     environ = done.server.environ()
-    assert pull_command.main(["mnist"], connect=lambda **_: cluster, environ=environ) == 0
+    assert pull.main(["mnist"], connect=lambda **_: cluster, environ=environ) == 0
     assert files(tmp_path / "mnist/model") == MODEL
 
 

@@ -6,9 +6,10 @@ import json
 import pytest
 
 import builders
-from tfadmit_client import audit_command, cli, fault
+from tfadmit_client import cli, fault
 from tfadmit_client.audit import auditing
 from tfadmit_client.cluster import listing, live
+from tfadmit_client.commands import audit
 from tfadmit_webhook import policy
 from tfadmit_webhook.selector import LabelSelector
 from tfadmit_webhook.settings import Override, Settings
@@ -77,7 +78,7 @@ def judge(cluster, *, namespace=None):
 
 
 def run(capsys, cluster, *argv):
-    code = audit_command.main(argv, connect=lambda **_: cluster, clock=lambda: NOW)
+    code = audit.main(argv, connect=lambda **_: cluster, clock=lambda: NOW)
     return code, capsys.readouterr().out
 
 

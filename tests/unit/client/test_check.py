@@ -6,8 +6,9 @@ import datetime as dt
 import pytest
 
 from tfadmit_certs import issue, san
-from tfadmit_client import check_command, fault
+from tfadmit_client import fault
 from tfadmit_client.cluster import listing
+from tfadmit_client.commands import check
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
 DAY = dt.timedelta(days=1)
@@ -119,7 +120,7 @@ class Cluster:
 
 
 def run(capsys, cluster, *, at=NOW):
-    code = check_command.main([], connect=lambda **_: cluster, clock=at.timestamp)
+    code = check.main([], connect=lambda **_: cluster, clock=at.timestamp)
     return code, capsys.readouterr().out
 
 

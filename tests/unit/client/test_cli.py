@@ -167,8 +167,7 @@ def test_help_loads_nothing_heavy():
 
 def test_preview_needs_neither_flask_nor_kubernetes():
     code = (
-        "import sys; from tfadmit_client import preview_command, demo_command, lint_command; "
-        "from tfadmit_client import audit_command, check_command; "
+        "import sys; from tfadmit_client.commands import audit, check, demo, lint, preview; "
         "print([name for name in ('flask', 'aiohttp', 'pydantic', 'kubernetes', 'cryptography') "
         "if name in sys.modules])"
     )

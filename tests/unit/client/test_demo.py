@@ -9,7 +9,8 @@ import tempfile
 import pytest
 import yaml
 
-from tfadmit_client import cli, demo_command, fault
+from tfadmit_client import cli, fault
+from tfadmit_client.commands import demo
 from tfadmit_client.demo import examples, review, server
 from tfadmit_client.demo import text as demo_text
 from tfadmit_client.expand import expansion
@@ -65,10 +66,8 @@ def test_it_shows_the_whole_story_and_leaves_nothing_behind(capsys, processes, t
 def test_a_server_that_does_not_start_is_reported_with_its_log(
     capsys, monkeypatch, processes, tmp_path
 ):
-    real = demo_command._serve_arguments
-    monkeypatch.setattr(
-        demo_command, "_serve_arguments", lambda *given: [*real(*given), "--nonsense"]
-    )
+    real = demo._serve_arguments
+    monkeypatch.setattr(demo, "_serve_arguments", lambda *given: [*real(*given), "--nonsense"])
     assert cli.main(["demo"]) == 2
     error = capsys.readouterr().err
     assert "the server did not start:" in error
@@ -87,9 +86,9 @@ def test_the_story_is_not_told_when_it_is_untrue(
     name, other, words, capsys, monkeypatch, processes, tmp_path
 ):
     monkeypatch.setattr(examples, name, getattr(examples, other))
-    monkeypatch.setattr(demo_command, "_tell_trainjob", lambda *given: None)
-    monkeypatch.setattr(demo_command, "_tell_infiniband", lambda *given: None)
-    monkeypatch.setattr(demo_command, "_expand", lambda *given: expansion.Source(manifest=given[0]))
+    monkeypatch.setattr(demo, "_tell_trainjob", lambda *given: None)
+    monkeypatch.setattr(demo, "_tell_infiniband", lambda *given: None)
+    monkeypatch.setattr(demo, "_expand", lambda *given: expansion.Source(manifest=given[0]))
     assert cli.main(["demo"]) == 2
     assert words in capsys.readouterr().err
     assert_nothing_is_left(processes, tmp_path)
@@ -105,9 +104,9 @@ def test_the_server_is_ended_when_the_telling_breaks(monkeypatch, processes, tmp
     def broken(*arguments, **options):
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(demo_command, "_tell", broken)
+    monkeypatch.setattr(demo, "_tell", broken)
     with pytest.raises(RuntimeError, match="in the middle"):
-        demo_command.main([])
+        demo.main([])
     assert_nothing_is_left(processes, tmp_path)
 
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 import fake_jobs as make
-from tfadmit_client import ps_command, show_command
 from tfadmit_client.cluster import listing
+from tfadmit_client.commands import ps, show
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "jobs"
 TRACEBACK = 'Traceback (most recent call last):\n  File "t.py"\nValueError: shapes differ\n  a\n'
@@ -89,7 +89,7 @@ def compare(path, text, *, update):
 
 @pytest.mark.parametrize("form", ["table", "json", "yaml"])
 def test_the_list_is_as_expected(form, connect, capsys, update_golden):
-    code = ps_command.main(["-A", "-o", form], connect=connect, clock=lambda: make.NOW)
+    code = ps.main(["-A", "-o", form], connect=connect, clock=lambda: make.NOW)
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
     compare(GOLDEN / f"ps.{form}", out, update=update_golden)
@@ -98,16 +98,16 @@ def test_the_list_is_as_expected(form, connect, capsys, update_golden):
 @pytest.mark.parametrize("form", ["table", "json"])
 @pytest.mark.parametrize("name", [item["metadata"]["name"] for item in JOBS])
 def test_each_job_is_shown_as_expected(name, form, connect, capsys, update_golden):
-    code = show_command.main([name, "-o", form], connect=connect, clock=lambda: make.NOW)
+    code = show.main([name, "-o", form], connect=connect, clock=lambda: make.NOW)
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
     compare(GOLDEN / f"show-{name}.{form}", out, update=update_golden)
 
 
 def test_the_forms_say_the_same(connect, capsys):
-    ps_command.main(["-o", "json"], connect=connect)
+    ps.main(["-o", "json"], connect=connect)
     as_json = json.loads(capsys.readouterr().out)
-    ps_command.main(["-o", "yaml"], connect=connect)
+    ps.main(["-o", "yaml"], connect=connect)
     assert yaml.safe_load(capsys.readouterr().out) == as_json
     assert [item["name"] for item in as_json] == sorted(item["metadata"]["name"] for item in JOBS)
 
@@ -115,7 +115,7 @@ def test_the_forms_say_the_same(connect, capsys):
 def test_the_table_ends_where_the_terminal_does(connect, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
-    ps_command.main([], connect=connect, clock=lambda: make.NOW)
+    ps.main([], connect=connect, clock=lambda: make.NOW)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) == 60
     assert any(line.endswith("…") for line in lines)
@@ -131,16 +131,16 @@ def test_escape_sequences_of_a_job_do_not_reach_the_terminal(capsys):
         Event=[make.warning("JobSet", "mnist", reason="Odd", message=f"{attack}\n{attack}")],
         ClusterTrainingRuntime=[RUNTIME],
     )
-    for command in (ps_command, show_command):
+    for command in (ps, show):
         for form in ("table", "json", "yaml"):
-            name = ["mnist"] if command is show_command else []
+            name = ["mnist"] if command is show else []
             assert command.main([*name, "-o", form], connect=lambda **_: cluster) == 0
             out, err = capsys.readouterr()
             assert "shapes" in out
             assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out + err)
             if form == "json":
                 data = json.loads(out)
-                shown = data[0] if command is ps_command else data
+                shown = data[0] if command is ps else data
                 assert shown["metrics"] == {attack: attack}
 
 
@@ -155,7 +155,7 @@ def test_what_may_not_be_read_is_told_and_the_rest_is_listed(connect, capsys):
     running = {"name": "node", "ready": 1, "succeeded": 0}
     job = make.trainjob("counted", status={"jobsStatus": [running]})
     cluster.kinds["TrainJob"] = [job]
-    code = ps_command.main(["-o", "json"], connect=lambda **_: cluster)
+    code = ps.main(["-o", "json"], connect=lambda **_: cluster)
     out, err = capsys.readouterr()
     assert (code, err) == (0, "not all is known: you may not list pods\n")
     assert json.loads(out)[0]["state"] == "Running"

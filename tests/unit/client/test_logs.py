@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fake_jobs as make
-from tfadmit_client import fault, logs_command
+from tfadmit_client import fault
 from tfadmit_client.cluster import kinds, listing
+from tfadmit_client.commands import logs
 from tfadmit_client.logs import choose, follow, once, position, printing, source, stream
 from tfadmit_client.logs.line import Line
 from tfadmit_client.watch import belong
@@ -382,7 +383,7 @@ def test_only_a_terminal_is_coloured(terminal, no_colour, coloured, monkeypatch)
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_colour:
         monkeypatch.setenv("NO_COLOR", "1")
-    assert logs_command.main(["mnist"], connect=lambda **_: cluster) == 0
+    assert logs.main(["mnist"], connect=lambda **_: cluster) == 0
     assert ("\x1b[" in out.getvalue()) is coloured
     assert "line 1" in out.getvalue()
 
@@ -395,7 +396,7 @@ def saved(base, job, *, attempt, replicas):
 
 
 def run(cluster, *argv, reader=saved):
-    return logs_command.main(argv, connect=lambda **_: cluster, saved=lambda: reader)
+    return logs.main(argv, connect=lambda **_: cluster, saved=lambda: reader)
 
 
 def test_row_16_after_deletion_the_saved_logs_are_read(capsys):

@@ -6,8 +6,9 @@ import json
 import pytest
 import yaml
 
-from tfadmit_client import cli, fault, migrate_command
+from tfadmit_client import cli, fault
 from tfadmit_client.cluster import listing
+from tfadmit_client.commands import migrate
 
 POD = {"spec": {"containers": [{"name": "tensorflow", "image": "registry.example.com/a:1"}]}}
 
@@ -395,7 +396,7 @@ class Cluster:
 
 def from_cluster(cluster):
     def command(arguments):
-        return migrate_command.main(["--from-cluster", *arguments], connect=lambda **_: cluster)
+        return migrate.main(["--from-cluster", *arguments], connect=lambda **_: cluster)
 
     return command
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tfadmit_client import cli, run_options
+from tfadmit_client import cli
+from tfadmit_client.commands import run_options
 
 ROOT = Path(__file__).parents[3]
 COMPONENTS = ("webhook", "trainer", "certs", "client", "transfer")

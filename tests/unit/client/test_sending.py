@@ -4,7 +4,8 @@ import queue
 
 import pytest
 
-from tfadmit_client import fault, run_command
+from tfadmit_client import fault
+from tfadmit_client.commands import run
 from tfadmit_client.console import terminal
 from tfadmit_client.submit import sending
 
@@ -71,7 +72,7 @@ def test_run_draws_on_a_terminal_and_not_beside_objects(
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
     monkeypatch.setattr("tfadmit_client.submit.submitting.Submitting", submitting_by)
     with pytest.raises(fault.ClientError, match="enough"):
-        run_command.main([*options, "--", "python", "train.py"])
+        run.main([*options, "--", "python", "train.py"])
     assert [bar is not None for bar in made] == [is_drawn]
 
 

@@ -7,10 +7,11 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import fault, settings_option
+from tfadmit_client import fault
 from tfadmit_client.check import checking
 from tfadmit_client.check import line as check_line
 from tfadmit_client.cluster import listing, live
+from tfadmit_client.commands import settings_option
 from tfadmit_client.console import plain
 
 _EPILOG = """\

@@ -22,7 +22,7 @@ def _load(path: Path | None) -> run_command.Settings:
     Raises:
         ClientError: with every fault of the file, one a line.
     """
-    from tfadmit_client import settings_option  # noqa: PLC0415 - loads the rules
+    from tfadmit_client.commands import settings_option  # noqa: PLC0415 - loads the rules
     from tfadmit_webhook import settings_duration  # noqa: PLC0415 - not needed otherwise
 
     def parse(text: str) -> timedelta:

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tfadmit_client import fault, run_options
+from tfadmit_client import fault
 from tfadmit_client.cluster import listing, live, live_jobs
+from tfadmit_client.commands import run_options
 from tfadmit_client.console import interrupts, plain, terminal
 from tfadmit_client.files import yamlout
 from tfadmit_client.local import running

@@ -8,9 +8,10 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from tfadmit_client import fault, settings_option
+from tfadmit_client import fault
 from tfadmit_client.audit import auditing, output
 from tfadmit_client.cluster import listing, live
+from tfadmit_client.commands import settings_option
 
 INCOMPLETE = 3
 

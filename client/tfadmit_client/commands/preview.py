@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfadmit_client import namespace_option, settings_option
+from tfadmit_client.commands import namespace_option, settings_option
 from tfadmit_client.console import plain, terminal
 from tfadmit_client.files import manifest
 from tfadmit_client.preview import dump, previewing, table

@@ -7,7 +7,7 @@ Here: argparse, reading and printing. What is judged is `lint.linting`, how it i
 import argparse
 from collections.abc import Sequence
 
-from tfadmit_client import namespace_option, settings_option
+from tfadmit_client.commands import namespace_option, settings_option
 from tfadmit_client.files import manifest
 from tfadmit_client.lint import linting, output
 

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tfadmit_client import fault, settings_option
+from tfadmit_client import fault
 from tfadmit_client.cluster import listing, live
+from tfadmit_client.commands import settings_option
 from tfadmit_client.console import plain
 from tfadmit_client.files import manifest
 from tfadmit_client.migrate import document, gang, migrating, summary, tfjob, translate
