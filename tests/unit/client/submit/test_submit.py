@@ -29,7 +29,7 @@ from tfadmit_client.submit.objects import Code, Stored
 from tfadmit_client.submit.options import Options
 from tfadmit_trainer.launcher import handover
 
-RUNTIMES = Path(__file__).parents[3] / "deploy" / "runtimes"
+RUNTIMES = Path(__file__).parents[4] / "deploy" / "runtimes"
 CODE = Code(launcher=b"launcher", archive=b"archive", source='{"commit": "c", "dirty": true}')
 COMMAND = ("python", "train.py")
 

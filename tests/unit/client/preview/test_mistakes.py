@@ -11,7 +11,7 @@ from tfadmit_client.files import manifest, yamltext
 from tfadmit_client.preview import previewing, report, table
 from tfadmit_webhook.settings import Settings
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "preview"
+GOLDEN = Path(__file__).parents[3] / "golden" / "preview"
 CASES = sorted(path.name for path in GOLDEN.iterdir() if path.name != "ten-thousand")
 # One of each type, as a slip of the indentation or a forgotten quote gives them.
 SLIPS: tuple[object, ...] = (None, [], {}, "text", 3, True, [None], {"a": None})

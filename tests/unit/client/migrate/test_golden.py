@@ -13,7 +13,7 @@ import operator_v1
 from tfadmit_client import cli
 from tfadmit_client.files import yamltext
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "migrate"
+GOLDEN = Path(__file__).parents[3] / "golden" / "migrate"
 CASES = sorted(GOLDEN.iterdir(), key=lambda path: path.name)
 # Those with something that TFJob could do and Trainer cannot.
 INCOMPLETE = {

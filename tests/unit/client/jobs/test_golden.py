@@ -15,7 +15,7 @@ import fake_jobs as make
 from tfadmit_client.cluster import listing
 from tfadmit_client.commands import ps, show
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "jobs"
+GOLDEN = Path(__file__).parents[3] / "golden" / "jobs"
 TRACEBACK = 'Traceback (most recent call last):\n  File "t.py"\nValueError: shapes differ\n  a\n'
 NOTES = {
     "tfadmit.dev/command": '["python", "train.py", "--name", "a b"]',
@@ -145,7 +145,7 @@ def test_escape_sequences_of_a_job_do_not_reach_the_terminal(capsys):
 
 
 def test_row_19_the_page_tells_how_tensorboard_is_had():
-    page = Path(__file__).parents[3] / "docs" / "data-scientists.md"
+    page = Path(__file__).parents[4] / "docs" / "data-scientists.md"
     assert "`tensorboard --logdir`" in page.read_text()
 
 

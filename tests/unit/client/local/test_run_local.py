@@ -13,7 +13,7 @@ import pytest
 from tfadmit_client import cli
 from tfadmit_client.commands import run_options
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 COMPONENTS = ("webhook", "trainer", "certs", "client", "transfer")
 PATHS = os.pathsep.join(str(ROOT / name) for name in COMPONENTS)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tfadmit_client import cli
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "preview"
+GOLDEN = Path(__file__).parents[3] / "golden" / "preview"
 CASES = sorted(GOLDEN.iterdir(), key=lambda path: path.name)
 REFUSED = {"refused-pods", "refused-runtime"}
 WITHOUT_JSON = {"ten-thousand"}
