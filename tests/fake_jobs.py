@@ -125,6 +125,7 @@ class Cluster:
     """Objects by kind; an exception in their place is raised."""
 
     default_namespace = "team"
+    flags = ""
 
     def __init__(self, **objects: list[Json] | Exception) -> None:
         self.kinds: dict[str, list[Json] | Exception] = {

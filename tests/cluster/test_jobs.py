@@ -401,7 +401,7 @@ def test_row_15_an_interrupted_following_says_that_the_job_goes_on(cluster, name
     _, err = following.communicate(timeout=30)
     assert first == {"worker-0 | hello\n", "worker-1 | hello\n"}
     assert following.returncode == 130
-    again = f"tfadmit logs -n {namespace} -f mnist"
+    again = f"tfadmit logs -n {namespace} --kubeconfig {cluster.kubeconfig} -f mnist"
     assert err.endswith(f"interrupted; mnist goes on, `{again}` follows it again\n")
     assert "Traceback" not in err
 
@@ -485,7 +485,8 @@ def test_row_25_stopping_and_starting_twice_is_fine(cluster, namespace, mnist, n
         node.start(pod)
     reaches(cluster, namespace, "Running")
     assert run("start", "mnist") == (0, "mnist is started already (Running)\n", "")
-    again = f"tfadmit start -n {namespace} mnist"
+    place = f"-n {namespace} --kubeconfig {cluster.kubeconfig}"
+    again = f"tfadmit start {place} mnist"
     assert run("stop", "mnist")[1] == f"mnist is stopping; `{again}` lets it go on\n"
     assert run("stop", "mnist") == (0, "mnist is stopped already\n", "")
     cluster.wait(lambda: not phases.live(cluster, namespace), what="no pods")
@@ -503,7 +504,7 @@ def test_row_25_stopping_and_starting_twice_is_fine(cluster, namespace, mnist, n
     )
     code, _, err = run("start", "mnist")
     assert code == 2
-    assert f"a TrainJob runs once: `tfadmit run -n {namespace} --from mnist` repeats it" in err
+    assert f"a TrainJob runs once: `tfadmit run {place} --from mnist` repeats it" in err
 
 
 # --- row 27: removal ----------------------------------------------------------------------------

@@ -310,22 +310,29 @@ def test_the_function_beneath_the_command_submits_the_same(cluster, namespace, c
         api.submit(["python", "train.py"], worker=2, **where)
 
 
+HERE = " --kubeconfig FILE"
 REFUSED = {
     "runtime": (["--runtime", "nowhere"], "--runtime nowhere: there is no such runtime"),
-    "secret": (["--env", "A=secret:none/key"], "there is no Secret none in the namespace"),
-    "claim": (["--data", "pvc://none/x"], "there is no PersistentVolumeClaim none in the"),
-    "queue": (["--queue", "none"], "--queue none: there is no such queue in the namespace"),
+    "secret": (
+        ["--env", "A=secret:none/key"],
+        f"none in the namespace NS; kubectl -n NS{HERE} create secret",
+    ),
+    "claim": (
+        ["--data", "pvc://none/x"],
+        f"`kubectl -n NS{HERE} get persistentvolumeclaims` shows",
+    ),
+    "queue": (["--queue", "none"], f"`kubectl -n NS{HERE} get localqueues` shows"),
     "name": (["--name", "a" * 60], "--name has 60 characters"),
     "role": (
         ["--ps", "1"],
         "--ps (it needs a chief): TrainingRuntime mine has no job for the role",
     ),
-    "namespace": (["-n", "nowhere-at-all"], "there is no namespace nowhere-at-all: name one"),
+    "namespace": (["-n", "nowhere-at-all"], f"name one with -n that `kubectl get ns{HERE}` shows"),
     "a number for a text": (
         ["--patch", "TYPED"],
         '--patch: nodeSelector takes text (put it in quotes, as in "5"), and has a number',
     ),
-    "from": (["--from", "nothing"], "--from nothing: there is no such TrainJob"),
+    "from": (["--from", "nothing"], f"`tfadmit ps -n NS{HERE}` shows those"),
     "volume": (["--patch", "PATCH"], "--patch containers[0].volumeMounts[0].name is 'nowhere'"),
 }
 
@@ -336,7 +343,8 @@ def test_row_12_what_cannot_work_is_refused_before_anything_is_created(
 ):
     patch = tmp_path / "patch.yaml"
     patch.write_text("containers: [{name: node, volumeMounts: [{name: nowhere, mountPath: /x}]}]\n")
-    options, sentence = REFUSED[case]
+    options, told = REFUSED[case]
+    sentence = told.replace("NS", namespace).replace("FILE", str(cluster.kubeconfig))
     typed = tmp_path / "typed.yaml"
     typed.write_text("nodeSelector: {disk: 5}\n")
     files = {"PATCH": str(patch), "TYPED": str(typed)}
@@ -552,7 +560,7 @@ def test_a_job_whose_output_cannot_be_written_is_told_to_be_there(
     assert done.returncode == 141
     assert done.stderr.splitlines()[-1] == (
         "the output cannot be written: No space left on device; mnist was created and goes on, "
-        f"`tfadmit logs -n {namespace} -f mnist` follows it"
+        f"`tfadmit logs -n {namespace} --kubeconfig {cluster.kubeconfig} -f mnist` follows it"
     )
 
 

@@ -234,6 +234,7 @@ class Cluster:
     """Objects in place of an API server; a kind that is an error cannot be read."""
 
     default_namespace = "team"
+    flags = ""
 
     def __init__(self, **objects):
         self._objects = objects

@@ -6,6 +6,7 @@ are judged. What judging an object is stands in `judge`.
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Protocol
 
 from tfadmit_client.audit import judge as audit_judge
 from tfadmit_client.audit import report
@@ -23,13 +24,20 @@ class _NotJudgedError(Exception):
     """An object cannot be judged; the message says why."""
 
 
-def audit(reader: listing.Reader, *, namespace: str | None, settings: Settings) -> Report:
+class Cluster(listing.Reader, Protocol):
+    """Where objects come from."""
+
+    flags: str
+    """Options that reach this very cluster, each after a space; none for the context in use."""
+
+
+def audit(cluster: Cluster, *, namespace: str | None, settings: Settings) -> Report:
     """Judge all objects of one namespace, or of all and those that have none.
 
     Raises:
         UnreachableError: nothing at all could be read.
     """
-    run = _Run(reader, namespace=namespace, settings=settings)
+    run = _Run(cluster, namespace=namespace, settings=settings)
     for kind in KINDS:
         run.read(kind)
     return run.report()
@@ -38,10 +46,8 @@ def audit(reader: listing.Reader, *, namespace: str | None, settings: Settings) 
 class _Run:
     """What is known while the kinds come in."""
 
-    def __init__(
-        self, reader: listing.Reader, *, namespace: str | None, settings: Settings
-    ) -> None:
-        self._reader = reader
+    def __init__(self, cluster: Cluster, *, namespace: str | None, settings: Settings) -> None:
+        self._cluster = cluster
         self._labels: dict[str, policy.Labels] = {}
         self._complete: set[str] = set()
         self._namespace = namespace
@@ -55,7 +61,7 @@ class _Run:
         """Judge all objects of a kind, or those before the one where reading ends."""
         namespace = self._namespace if kind.namespaced else None
         try:
-            for item in listing.objects(self._reader, kind, namespace=namespace):
+            for item in listing.objects(self._cluster, kind, namespace=namespace):
                 self._take(kind, item)
         except listing.ReadError as error:
             nothing_yet = not (self._complete or self._objects or self._failures)
@@ -124,7 +130,9 @@ class _Run:
         if not ratchet.is_labelled(content):
             return None
         labels = self._labels_for(content)
-        return audit_judge.runtime(content, settings=self._settings, labels=labels)
+        return audit_judge.runtime(
+            content, settings=self._settings, labels=labels, flags=self._cluster.flags
+        )
 
     def _trainjob(self, content: raw.JsonObject) -> list[Finding] | None:
         namespace = raw.text(raw.at(content, ("metadata", "namespace")))
@@ -153,7 +161,7 @@ class _Run:
         name = raw.text(raw.at(content, ("metadata", "namespace")))
         if name not in self._labels:
             try:
-                found = self._reader.namespace(name)
+                found = self._cluster.namespace(name)
                 self._labels[name] = raw.strings(raw.at(found, ("metadata", "labels")))
             except listing.ReadError as error:
                 self._labels[name] = None

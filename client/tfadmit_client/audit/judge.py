@@ -21,11 +21,13 @@ _NETWORK: raw.Path = ("spec", "template", "spec", "network")
 _JOBSET_PATHS = ((*_NETWORK, "publishNotReadyAddresses"), (*_NETWORK, "enableDNSHostnames"))
 
 
-def runtime(content: raw.JsonObject, *, settings: Settings, labels: policy.Labels) -> list[Finding]:
-    """Judge a labelled runtime; `labels` are its namespace's."""
+def runtime(
+    content: raw.JsonObject, *, settings: Settings, labels: policy.Labels, flags: str
+) -> list[Finding]:
+    """Judge a labelled runtime; `labels` are its namespace's, `flags` reach its cluster."""
     labelled = expansion.labelled(content)
     violations = policy.judge_runtime(labelled, settings=settings, labels=labels)
-    return [*_violations(content, violations), *_uncopied(content)]
+    return [*_violations(content, violations), *_uncopied(content, flags=flags)]
 
 
 def trainjob(
@@ -68,18 +70,18 @@ def _violations(content: raw.JsonObject, violations: Sequence[policy.Violation])
     ]
 
 
-def _uncopied(content: raw.JsonObject) -> list[Finding]:
+def _uncopied(content: raw.JsonObject, *, flags: str) -> list[Finding]:
     """Tell of a runtime from before tfadmit: its pods do not have the label yet."""
     if not mutate.runtime(content):
         return []
     metadata = raw.mapping(content.get("metadata"))
     namespace, kind = raw.text(metadata.get("namespace")), raw.text(content.get("kind")).lower()
     option = f" -n {namespace}" if namespace else ""
-    get = f"kubectl get {kind} {raw.text(metadata.get('name'))}{option} -o yaml"
+    get = f"kubectl get {kind} {raw.text(metadata.get('name'))}{option}{flags} -o yaml"
     message = (
         f"label-not-copied {raw.dotted(_TEMPLATE)} has pod templates without the label "
         f"{contract.FRAMEWORK_LABEL}: the runtime was not changed since tfadmit is there, and its "
-        f"pods get no cluster; fix: `{get} | kubectl replace -f -`"
+        f"pods get no cluster; fix: `{get} | kubectl replace{flags} -f -`"
     )
     rule = "label-not-copied"
     return [_finding(content, rule=rule, level="warn", path=_TEMPLATE, message=message)]

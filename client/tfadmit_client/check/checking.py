@@ -44,7 +44,8 @@ def check(cluster: Cluster, *, namespace: str, settings: Settings, now: float) -
 
 def _served(cluster: Cluster, version: str, product: str, kinds: Sequence[str]) -> Line:
     hint = (
-        f"install {product}, or another release of it; `kubectl api-versions` lists what is there"
+        f"install {product}, or another release of it; `kubectl api-versions{cluster.flags}` lists "
+        "what is there"
     )
     try:
         found = cluster.resources(*version.split("/"))
@@ -77,7 +78,8 @@ def _probe(cluster: Cluster, namespace: str) -> Line:
     if contract.TASK_INDEX_ENV in names:
         return Line(state="ok", text=f"the webhook is called for {pods} (dry run)")
     text = f"TensorFlow {pods} get no cluster: the webhook is not called for them (dry run)"
-    fix = "`kubectl get mutatingwebhookconfiguration tfadmit -o yaml` shows for which it is"
+    get = f"kubectl get mutatingwebhookconfiguration tfadmit{cluster.flags} -o yaml"
+    fix = f"`{get}` shows for which it is"
     return Line(state="fail", text=f"{text}; {fix}")
 
 
@@ -92,7 +94,8 @@ def _violations(cluster: Cluster, settings: Settings) -> Iterator[Line]:
     warned = len(report.findings) - denied
     text = f"objects judged: {report.count('judged')}, violations: {denied}, warnings: {warned}"
     state: State = "fail" if denied else "warn" if warned else "ok"
-    yield Line(state=state, text=text if state == "ok" else f"{text}; `tfadmit audit` shows them")
+    fix = f"`tfadmit audit{cluster.flags}` shows them"
+    yield Line(state=state, text=text if state == "ok" else f"{text}; {fix}")
 
 
 def _optional(cluster: Cluster) -> Iterator[Line]:

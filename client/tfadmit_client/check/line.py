@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tfadmit_client.cluster import listing
+from tfadmit_client.audit import auditing
 from tfadmit_webhook import raw
 
 State = Literal["ok", "note", "warn", "fail"]
@@ -21,7 +21,7 @@ class Line:
     """What was found, and after a semicolon what helps."""
 
 
-class Cluster(listing.Reader, Protocol):
+class Cluster(auditing.Cluster, Protocol):
     """A cluster that is asked."""
 
     def version(self) -> raw.JsonObject:

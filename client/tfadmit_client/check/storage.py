@@ -57,8 +57,8 @@ def _line(cluster: Cluster, runtime: Runtime, *, namespace: str) -> Iterator[Lin
         )
         yield Line(
             state="warn",
-            text=f"{text}, and namespace {namespace} has no {named}; {fix} -n {namespace} …` "
-            "(docs/data-and-results.md)",
+            text=f"{text}, and namespace {namespace} has no {named}; {fix} -n {namespace}"
+            f"{cluster.flags} …` (docs/data-and-results.md)",
         )
         return
     yield Line(state="ok", text=f"{text}, and namespace {namespace} has the {named}")

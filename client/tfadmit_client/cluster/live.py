@@ -6,6 +6,7 @@ exceptions end here.
 """
 
 import json
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -29,12 +30,11 @@ def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Li
         shown = "config get-contexts" if context else "version"
         raise fault.ClientError(
             f"{live_identity.files(kubeconfig)}: {live_wire.line(error)}; "
-            f"does `{_kubectl(kubeconfig)} {shown}` work?"
+            f"does `kubectl{_flags(kubeconfig)} {shown}` work?"
         ) from error
-    option = f" --context {context}" if context else ""
     return Live(
         api_client,
-        kubectl=f"{_kubectl(kubeconfig)}{option}",
+        flags=_flags(kubeconfig, context),
         default_namespace=default_namespace,
     )
 
@@ -46,7 +46,7 @@ class Live:
         self,
         api_client: Any,  # noqa: ANN401 - the client has no types
         *,
-        kubectl: str,
+        flags: str = "",
         default_namespace: str = "default",
     ) -> None:
         from kubernetes import client  # noqa: PLC0415 - see above
@@ -55,13 +55,16 @@ class Live:
         self._client = api_client
         self._custom = client.CustomObjectsApi(api_client)
         self.address: str = api_client.configuration.host
-        self._kubectl = kubectl
+        self.flags = flags
+        """What reaches this very cluster by `tfadmit` and `kubectl`, each after a space."""
+
+        self._kubectl = f"kubectl{flags}"
         self.default_namespace = default_namespace
         """The one of the context, as kubectl takes it."""
 
     def wire(self) -> live_wire.Wire:
         """Give the connections for requests of any kind."""
-        return live_wire.Wire(self._client, kubectl=self._kubectl)
+        return live_wire.Wire(self._client, flags=self.flags)
 
     def page(
         self, kind: listing.Kind, *, namespace: str | None, limit: int, token: str
@@ -190,5 +193,7 @@ def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
     return data
 
 
-def _kubectl(kubeconfig: str | None) -> str:
-    return f"kubectl --kubeconfig {kubeconfig}" if kubeconfig else "kubectl"
+def _flags(kubeconfig: str | None, context: str | None = None) -> str:
+    """Give the options that were given, to be given again."""
+    said = (("--kubeconfig", kubeconfig), ("--context", context))
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in said if value)

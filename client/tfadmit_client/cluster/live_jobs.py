@@ -28,6 +28,7 @@ class Jobs:
     def __init__(self, connected: live.Live) -> None:
         self._wire = connected.wire()
         self.default_namespace = connected.default_namespace
+        self.flags = connected.flags
 
     def objects(
         self, kind: listing.Kind, *, namespace: str | None, **selectors: str

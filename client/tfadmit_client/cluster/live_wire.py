@@ -28,11 +28,12 @@ _INSTALL = {
 class Wire:
     """The connections to an API server."""
 
-    def __init__(self, api_client: Any, *, kubectl: str) -> None:  # noqa: ANN401 - the client has no types
+    def __init__(self, api_client: Any, *, flags: str) -> None:  # noqa: ANN401 - the client has no types
         self._configuration = api_client.configuration
         self._pool: Any = api_client.rest_client.pool_manager
         self.address: str = self._configuration.host
-        self.kubectl = kubectl
+        self.flags = flags
+        self.kubectl = f"kubectl{flags}"
 
     def request(
         self,

@@ -35,15 +35,15 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     prog: str = "tfadmit audit",
-    connect: Callable[..., listing.Reader] = live.connect,
+    connect: Callable[..., auditing.Cluster] = live.connect,
     clock: Callable[[], float] = time.time,
 ) -> int:
     """Run the command."""
     arguments = _parser(prog).parse_args(argv)
     settings = settings_option.load(arguments.settings)
     try:
-        reader = connect(kubeconfig=arguments.kubeconfig, context=arguments.context)
-        report = auditing.audit(reader, namespace=arguments.namespace, settings=settings)
+        cluster = connect(kubeconfig=arguments.kubeconfig, context=arguments.context)
+        report = auditing.audit(cluster, namespace=arguments.namespace, settings=settings)
     except listing.UnreachableError as error:
         raise fault.ClusterError(str(error)) from error
     print(output.WRITERS[arguments.output](report, clock()))

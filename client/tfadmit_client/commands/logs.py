@@ -46,7 +46,7 @@ def main(
         with option.answering():
             return command.follow() if arguments.follow else command.show()
     except KeyboardInterrupt:
-        again = f"tfadmit logs -n {namespace} -f {arguments.job}"
+        again = f"tfadmit logs -n {namespace}{cluster.flags} -f {arguments.job}"
         goes_on = f"; {arguments.job} goes on, `{again}` follows it again"
         print(f"interrupted{goes_on if arguments.follow else ''}", file=sys.stderr)
         return _INTERRUPTED

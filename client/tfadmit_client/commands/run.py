@@ -85,7 +85,7 @@ def _submit(words: run_options.Words, steps: submitting.Submitting) -> int:
     try:
         return _tell(job, words, ready, connection)
     except terminal.OutputError as error:
-        again = f"tfadmit logs -n {ready.namespace} -f {ready.name}"
+        again = f"tfadmit logs -n {ready.namespace}{connection.flags} -f {ready.name}"
         terminal.say(f"{error}; {ready.name} was created and goes on, `{again}` follows it")
         return error.code
 

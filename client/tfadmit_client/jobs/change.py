@@ -61,7 +61,7 @@ def stop(cluster: Cluster, target: Target) -> str:
         _set_active(cluster, found, active=False)
     else:
         _set_suspend(cluster, target, suspend=True)
-    again = f"tfadmit start -n {target.namespace} {target.name}"
+    again = f"tfadmit start -n {target.namespace}{cluster.flags} {target.name}"
     return f"{target.name} is stopping; `{again}` lets it go on"
 
 
@@ -76,7 +76,7 @@ def start(cluster: Cluster, target: Target) -> str:
     if now.state.word in ("Succeeded", "Failed"):
         raise fault.ClientError(
             f"{target.name} has ended ({now.state.word}), and a TrainJob runs once: "
-            f"`tfadmit run -n {target.namespace} --from {target.name}` repeats it"
+            f"`tfadmit run -n {target.namespace}{cluster.flags} --from {target.name}` repeats it"
         )
     if now.state.word == "Deleting":
         raise fault.ClientError(f"{target.name} is being deleted: it cannot go on")

@@ -34,6 +34,6 @@ def absent(cluster: read.Cluster, *, namespace: str, name: str) -> fault.ClientE
     except fault.ClientError as error:
         return error
     near = difflib.get_close_matches(name, names, n=1)
-    listed = f"`tfadmit ps -n {namespace}` lists them, -A in all namespaces"
+    listed = f"`tfadmit ps -n {namespace}{cluster.flags}` lists them, -A in all namespaces"
     hint = f"did you mean {near[0]}?" if near else listed
     return fault.ClientError(f"there is no TrainJob {name} in namespace {namespace}; {hint}")

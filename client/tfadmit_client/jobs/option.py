@@ -81,7 +81,7 @@ def check_namespace(cluster: read.Cluster, namespace: str) -> None:
     if found is None:
         raise fault.ClientError(
             f"there is no namespace {namespace}: -n NS names another; "
-            "`kubectl get namespaces` lists them, if you may"
+            f"`kubectl get namespaces{cluster.flags}` lists them, if you may"
         )
 
 

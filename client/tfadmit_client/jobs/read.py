@@ -22,6 +22,8 @@ class Cluster(Protocol):
     """Where objects come from."""
 
     default_namespace: str
+    flags: str
+    """Options that reach this very cluster, each after a space; none for the context in use."""
 
     def objects(
         self, kind: listing.Kind, *, namespace: str | None, **selectors: str
@@ -96,7 +98,7 @@ class _Gather:
         self._selector = f"{label}={name}" if name else label
         self._name = name
         self._gaps: list[str] = []
-        self._parts = belong.Parts()
+        self._parts = belong.Parts(flags=cluster.flags)
 
     def must(self, kind: listing.Kind) -> list[raw.JsonObject]:
         """Read all of a kind without which there is nothing to say."""
@@ -119,6 +121,7 @@ class _Gather:
             pods=pods or (),
             pods_known=pods is not None,
             workloads=self._workloads(jobs),
+            flags=self._cluster.flags,
         )
         if events and (all_events or self._untold(jobs)):
             only = {} if all_events else {"fieldSelector": "type=Warning"}

@@ -29,7 +29,8 @@ def follow(cluster: source.Cluster, *, namespace: str, name: str) -> int:
         for line in follower.lines():
             terminal.out(printer.text(line))
     except KeyboardInterrupt:
-        terminal.say(f"{name} goes on; `tfadmit logs -n {namespace} -f {name}` follows it again")
+        again = f"tfadmit logs -n {namespace}{cluster.flags} -f {name}"
+        terminal.say(f"{name} goes on; `{again}` follows it again")
         return INTERRUPTED
     final = follower.final
     return SUCCEEDED if final and final.state.word == "Succeeded" else FAILED

@@ -12,9 +12,13 @@ from tfadmit_webhook import raw
 class Cluster(Protocol):
     """Objects of a cluster.
 
+    `flags` are the options by which a command line reaches this very cluster, each after a space.
+
     Everything raises `listing.StatusError` where the API server refuses, and other
     `listing.ReadError`s where it cannot be asked.
     """
+
+    flags: str
 
     def get(self, kind: Resource, *, namespace: str, name: str) -> raw.JsonObject:
         """Give an object."""
@@ -54,6 +58,7 @@ def is_missing(cluster: Cluster, kind: Resource, *, namespace: str, name: str) -
         raise
 
 
-def no_namespace(namespace: str) -> str:
+def no_namespace(cluster: Cluster, namespace: str) -> str:
     """Say that there is no such namespace, and what shows those that there are."""
-    return f"there is no namespace {namespace}: name one with -n that `kubectl get ns` shows"
+    shows = f"kubectl get ns{cluster.flags}"
+    return f"there is no namespace {namespace}: name one with -n that `{shows}` shows"

@@ -15,6 +15,8 @@ _STRICT: Final = {"fieldValidation": "Strict", "fieldManager": "tfadmit"}
 class Requests(Protocol):
     """What sends requests; `live_wire.Wire` is one."""
 
+    flags: str
+
     def request(
         self,
         method: str,
@@ -32,6 +34,7 @@ class Objects:
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
+        self.flags = requests.flags
 
     def get(self, kind: Resource, *, namespace: str, name: str) -> raw.JsonObject:
         """Give an object."""

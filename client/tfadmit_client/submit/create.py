@@ -61,7 +61,7 @@ def _take_back(
     except listing.ReadError as trouble:
         raise fault.ClientError(
             f"{error}; the TrainJob {name} is there without its code and could not be deleted "
-            f"({trouble}): kubectl -n {namespace} delete trainjob {name}"
+            f"({trouble}): kubectl -n {namespace}{cluster.flags} delete trainjob {name}"
         ) from error
 
 
@@ -110,7 +110,7 @@ def _present(cluster: asked.Cluster, made: Submission, *, namespace: str) -> raw
     if not same or found.get("immutable") is not True:
         raise fault.ClientError(
             f"the ConfigMap {name} is there and has other content than its name says: somebody has "
-            f"changed it; kubectl -n {namespace} delete configmap {name}"
+            f"changed it; kubectl -n {namespace}{cluster.flags} delete configmap {name}"
         )
     return found
 
@@ -130,11 +130,16 @@ def _create(
     try:
         return cluster.create(kind, content, namespace=namespace, dry_run=dry_run)
     except listing.StatusError as error:
-        raise _refusal(error, kind, content, namespace=namespace) from error
+        raise _refusal(cluster, error, kind, content, namespace=namespace) from error
 
 
 def _refusal(
-    error: listing.StatusError, kind: Resource, content: Mapping[str, Any], *, namespace: str
+    cluster: asked.Cluster,
+    error: listing.StatusError,
+    kind: Resource,
+    content: Mapping[str, Any],
+    *,
+    namespace: str,
 ) -> fault.ClientError:
     name, said = content["metadata"]["name"], error.said
     if error.status == 409 and kind is CONFIG_MAP:
@@ -143,10 +148,10 @@ def _refusal(
     if error.status == 409:
         text = (
             f"--name {name}: there is a TrainJob of this name in the namespace {namespace}; choose "
-            f"another one, or remove it: tfadmit rm -n {namespace} {name}"
+            f"another one, or remove it: tfadmit rm -n {namespace}{cluster.flags} {name}"
         )
     elif error.status == 404 and "namespaces" in said:
-        text = asked.no_namespace(namespace)
+        text = asked.no_namespace(cluster, namespace)
     elif error.status == 404:
         text = (
             f"the cluster serves no {resource}: install Kubeflow Trainer 2.x, or name another "

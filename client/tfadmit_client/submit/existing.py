@@ -49,7 +49,7 @@ def runtime(
     if found := _readable(cluster, CLUSTER_RUNTIME, namespace="", name=wanted):
         return Runtime(kind="ClusterTrainingRuntime", content=found)
     if asked.is_missing(cluster, NAMESPACE, namespace="", name=namespace):
-        raise fault.ClientError(asked.no_namespace(namespace))
+        raise fault.ClientError(asked.no_namespace(cluster, namespace))
     known = sorted(_names(cluster, namespace))
     shown = (
         f"there are {', '.join(known)}"
@@ -92,7 +92,7 @@ def mistakes(cluster: asked.Cluster, plan: Plan, *, namespace: str) -> Iterator[
         if asked.is_missing(cluster, SECRET, namespace=namespace, name=secret):
             yield (
                 f"{option}: there is no Secret {secret} in the namespace {namespace}; kubectl -n "
-                f"{namespace} create secret generic {secret} --from-literal=KEY=…"
+                f"{namespace}{cluster.flags} create secret generic {secret} --from-literal=KEY=…"
             )
     for item in plan.wish.env:
         if item.secret and (trouble := _key(cluster, item.secret, item.key, namespace=namespace)):
@@ -101,15 +101,16 @@ def mistakes(cluster: asked.Cluster, plan: Plan, *, namespace: str) -> Iterator[
         if asked.is_missing(cluster, CLAIM, namespace=namespace, name=claim):
             yield (
                 f"{option}: there is no PersistentVolumeClaim {claim} in the namespace "
-                f"{namespace}; `kubectl -n {namespace} get persistentvolumeclaims` shows those "
-                "that there are"
+                f"{namespace}; `kubectl -n {namespace}{cluster.flags} get persistentvolumeclaims` "
+                "shows those that there are"
             )
     if plan.queue == "kueue" and asked.is_missing(
         cluster, LOCAL_QUEUE, namespace=namespace, name=plan.wish.queue
     ):
         yield (
             f"--queue {plan.wish.queue}: there is no such queue in the namespace {namespace}; "
-            f"`kubectl -n {namespace} get localqueues` shows those of Kueue, if it is installed"
+            f"`kubectl -n {namespace}{cluster.flags} get localqueues` shows those of Kueue, if it "
+            "is installed"
         )
 
 

@@ -29,7 +29,7 @@ def said(cluster: asked.Cluster, *, namespace: str, name: str) -> tuple[options.
     if found is None:
         raise fault.ClientError(
             f"--from {name}: there is no such TrainJob in the namespace {namespace}; `tfadmit ps "
-            f"-n {namespace}` shows those that there are"
+            f"-n {namespace}{cluster.flags}` shows those that there are"
         )
     notes = raw.strings(raw.at(found, ("metadata", "annotations")))
     try:
@@ -37,7 +37,7 @@ def said(cluster: asked.Cluster, *, namespace: str, name: str) -> tuple[options.
     except (KeyError, ValueError) as error:
         raise fault.ClientError(
             f"--from {name}: `tfadmit run` has not made this TrainJob, so its options are not "
-            f"known; copy it: kubectl -n {namespace} get trainjob {name} -o yaml"
+            f"known; copy it: kubectl -n {namespace}{cluster.flags} get trainjob {name} -o yaml"
         ) from error
     earlier = options.from_mapping(content, source=f"--from {name}")
     return dataclasses.replace(earlier, name=None), _code(cluster, found, namespace=namespace)

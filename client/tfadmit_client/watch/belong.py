@@ -29,6 +29,9 @@ class Parts:
     gone: frozenset[trainjob.Reference] = frozenset()
     """Runtimes that are known not to be there."""
 
+    flags: str = ""
+    """What reaches this very cluster by a command line, each option after a space."""
+
 
 class Index:
     """Parts by the job that they belong to."""
@@ -66,6 +69,7 @@ class Index:
             pods_known=self._parts.pods_known,
             events=sorted(self._about(parts, job), key=lambda item: item.at),
             workload=workload,
+            flags=self._parts.flags,
             runtime_gone=trainjob.reference(job, namespace=identity[0]) in self._parts.gone,
         )
 

@@ -34,6 +34,9 @@ class Seen:
     workload: raw.JsonObject | None = None
     """Kueue's object for the job."""
 
+    flags: str = ""
+    """What reaches its cluster by a command line, each option after a space."""
+
     runtime_gone: bool = False
 
     @property

@@ -45,8 +45,8 @@ def _unseen(tasks: Sequence[Task]) -> reason.Reason:
 
 
 def _suspended(seen: Seen) -> reason.Reason:
-    # With its namespace: the list may be of all, and the one who reads it elsewhere.
-    start = f"tfadmit start -n {seen.namespace} {seen.name}"
+    # With its place: the list may be of all namespaces, and of another cluster than the usual one.
+    start = f"tfadmit start -n {seen.namespace}{seen.flags} {seen.name}"
     if not seen.queue and seen.workload is None:
         return reason.Reason(code="stopped", text=f"stopped; `{start}` lets it go on")
     queue = seen.queue or raw.text(raw.at(seen.workload, ("spec", "queueName")))

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shlex
 
 import pytest
 
@@ -46,6 +47,8 @@ def make_trainjob(name="mnist", *, runtime="good", kind="TrainingRuntime", **sta
 
 class Cluster:
     """Pages of objects, or an exception in place of a kind; those of `once` come on later pages."""
+
+    flags = ""
 
     def __init__(self, *, size=500, **kinds):
         self.kinds = kinds
@@ -284,6 +287,36 @@ def test_a_runtime_from_before_tfadmit_is_warned_of():
     assert report.findings[0].message.endswith(
         "fix: `kubectl get trainingruntime good -n team -o yaml | kubectl replace -f -`"
     )
+
+
+def test_a_fix_by_kubectl_reaches_the_cluster_that_was_read():
+    runtime = make_runtime()
+    job = runtime["spec"]["template"]["spec"]["replicatedJobs"][0]
+    del job["template"]["spec"]["template"]["metadata"]
+    cluster = Cluster(TrainingRuntime=[runtime])
+    cluster.flags = " --context blue"
+    assert (
+        judge(cluster)
+        .findings[0]
+        .message.endswith(
+            "kubectl get trainingruntime good -n team --context blue -o yaml | "
+            "kubectl replace --context blue -f -`"
+        )
+    )
+
+
+def test_a_context_or_file_that_was_named_is_named_again(tmp_path):
+    folder = tmp_path / "my clusters"
+    folder.mkdir()
+    file = write_kubeconfig(folder / "prod")
+    assert live.connect(kubeconfig=file).flags == f" --kubeconfig '{file}'"
+    both = live.connect(kubeconfig=file, context="here").flags
+    assert shlex.split(both) == ["--kubeconfig", file, "--context", "here"]
+
+
+def test_the_context_in_use_needs_no_options(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", write_kubeconfig(tmp_path / "config"))
+    assert live.connect().flags == ""
 
 
 def test_with_a_namespace_the_runtimes_of_the_cluster_are_only_read_for_its_trainjobs(capsys):

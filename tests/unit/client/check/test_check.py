@@ -66,6 +66,8 @@ def make_serving(ca, *, host=HOST, days=7, now=TODAY):
 class Cluster:
     """A cluster in order, but for the answers that a test replaces; exceptions are raised."""
 
+    flags = ""
+
     def __init__(self, **answers):
         self.bundle = answers.pop("bundle", None) or make_bundle()
         self.policy = answers.pop("policy", None)
@@ -202,6 +204,20 @@ def test_what_should_be_seen_to_or_cannot_be_known(capsys, answers, expected):
     code, out = run(capsys, Cluster(**answers))
     assert code == 0
     assert any(line.startswith("warn") and expected in line for line in out.splitlines()), out
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({"jobset": GONE}, "`kubectl api-versions --context blue` lists what is there"),
+        ({"pod": {}}, "`kubectl get mutatingwebhookconfiguration tfadmit --context blue -o yaml`"),
+        ({"TrainingRuntime": {"items": [BAD]}}, "`tfadmit audit --context blue` shows them"),
+    ],
+)
+def test_what_shows_more_reaches_the_same_cluster(capsys, answers, expected):
+    cluster = Cluster(**answers)
+    cluster.flags = " --context blue"
+    assert expected in run(capsys, cluster)[1]
 
 
 def test_an_expired_ca_will_fail(capsys):

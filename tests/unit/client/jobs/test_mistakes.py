@@ -47,6 +47,7 @@ def run(monkeypatch, capsys):
         for name in ("objects", "get", "patch", "delete", "version_of", "log", "changes"):
             monkeypatch.setattr(live_jobs.Jobs, name, as_method(getattr(connected, name)))
         monkeypatch.setattr(live_jobs.Jobs, "default_namespace", "team", raising=False)
+        monkeypatch.setattr(live_jobs.Jobs, "flags", connected.flags, raising=False)
         code = cli.main(words.split())
         out, err = capsys.readouterr()
         return code, out, err

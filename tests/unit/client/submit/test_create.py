@@ -5,13 +5,14 @@ releases. Everything else is in tests/cluster/test_run.py.
 """
 
 import signal
+from typing import Any
 
 import pytest
 
 from tfadmit_client import fault
 from tfadmit_client.cluster import listing
 from tfadmit_client.console import interrupts
-from tfadmit_client.submit import create
+from tfadmit_client.submit import create, repeat
 from tfadmit_client.submit.objects import Submission
 from tfadmit_client.submit.resource import CONFIG_MAP, TRAINJOB
 
@@ -28,6 +29,8 @@ TAKEN = listing.StatusError(409, 'configmaps "tfadmit-code-1" already exists')
 
 class Api:
     """Answers as it was told, in that order, and keeps what was done."""
+
+    flags = ""
 
     def __init__(self, **answers):
         self._answers = {name: list(items) for name, items in answers.items()}
@@ -179,3 +182,40 @@ def test_configmaps_that_may_not_be_read_name_the_role():
     api = Api(get=[listing.StatusError(403, "forbidden")])
     with pytest.raises(fault.ClientError, match="get, create and patch on configmaps"):
         create.attempt(api, MADE, namespace="team")
+
+
+NO = listing.StatusError(500, "no")
+NEXT: dict[str, dict[str, Any]] = {
+    "tfadmit rm -n team{} mnist": {"create_trainjobs": [TAKEN]},
+    "`kubectl get ns{}`": {
+        "create_trainjobs": [listing.StatusError(404, 'namespaces "team" not found')]
+    },
+    "kubectl -n team{} delete configmap tfadmit-code-1": {
+        "get": [{**MADE.config_map, "binaryData": {}}]
+    },
+    "kubectl -n team{} delete trainjob mnist": {"create_configmaps": [NO], "delete": [NO]},
+}
+
+
+@pytest.mark.parametrize("command", NEXT)
+def test_what_to_run_next_reaches_the_same_cluster(command):
+    api = Api(**NEXT[command])
+    api.flags = " --context blue"
+    with pytest.raises(fault.ClientError) as caught:
+        made(api)
+    assert command.format(" --context blue") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "command"),
+    [
+        (GONE, "tfadmit ps -n team --context blue"),
+        ({"metadata": {}}, "kubectl -n team --context blue get trainjob mnist -o yaml"),
+    ],
+)
+def test_what_to_run_instead_of_a_repetition_reaches_the_same_cluster(found, command):
+    api = Api(get=[found])
+    api.flags = " --context blue"
+    with pytest.raises(fault.ClientError) as caught:
+        repeat.said(api, namespace="team", name="mnist")
+    assert command in str(caught.value)
