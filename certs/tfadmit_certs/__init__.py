@@ -3,6 +3,6 @@
 Pure: `plan` (what to do next), `steps` (what is written), `judge`, `state`, `hooks`, `issue`,
 `bundle` and below. I/O: `kube` (the API server), and by way of it `secret`, `lease` and `watch`;
 `files` (the disk); `metrics` (a port); `controller` and `service` (the process); the commands (the
-terminal). Only `issue` and `bundle` know the cryptography library, only `kube` the client of
-Kubernetes.
+terminal). Only `issue` and `bundle` know the cryptography library. How the API server is
+reached is `tfadmit_connect`.
 """

@@ -1,6 +1,6 @@
 """The API server: connect, one request, one watch, and what can go wrong with each.
 
-The only module here that knows the Kubernetes client, and of that only how it connects: kubeconfig,
+Of the Kubernetes client only how it connects is used, by way of `tfadmit_connect`: kubeconfig,
 service account, renewal of tokens, TLS, proxies. Requests are plain JSON over its connection pool,
 so unknown fields survive and no rate limit stands in the way. Not here: which objects (`secret`,
 `lease`). I/O: the network.
@@ -9,16 +9,14 @@ so unknown fields survive and no rate limit stands in the way. Not here: which o
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-import yaml
-from kubernetes import client, config
-from kubernetes.config.config_exception import ConfigException
 
 from tfadmit_certs import fault
+from tfadmit_connect import connection, place
+from tfadmit_connect.fault import ConnectError
 
 JsonObject = dict[str, Any]
 
@@ -31,22 +29,6 @@ _CONNECT_SECONDS = 3.0
 _READ_SECONDS = 4.0
 # Objects, watches and the Lease, from three threads and five watches.
 _CONNECTIONS = 16
-# What the client raises for a kubeconfig of a wrong shape, beside its own exception.
-_MALFORMED = (
-    ConfigException,
-    yaml.YAMLError,
-    RecursionError,
-    urllib3.exceptions.HTTPError,
-    OSError,
-    TypeError,
-    KeyError,
-    ValueError,
-    AttributeError,
-)
-
-
-class ConnectError(fault.CertsError):
-    """The cluster's address or credentials cannot be used; the message says what mends it."""
 
 
 class ApiError(fault.CertsError):
@@ -70,10 +52,10 @@ class ConflictError(ApiError):
 class Api:
     """One connection pool to an API server."""
 
-    def __init__(self, api_client: client.ApiClient, *, address: str) -> None:
+    def __init__(self, api_client: Any) -> None:  # noqa: ANN401 - the client has no types
         self._configuration = api_client.configuration
         self._pool: Any = api_client.rest_client.pool_manager
-        self.address = address
+        self.address: str = self._configuration.host
 
     def request(
         self,
@@ -154,9 +136,9 @@ class Api:
                 )
             except urllib3.exceptions.ProtocolError as error:
                 if attempts <= 0:
-                    raise ApiError(f"{method} {path}: {_reason(error)}") from error
+                    raise ApiError(f"{method} {self.address}{path}: {_reason(error)}") from error
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                raise ApiError(f"{method} {path}: {_reason(error)}") from error
+                raise ApiError(f"{method} {self.address}{path}: {_reason(error)}") from error
 
     def _credentials(self) -> dict[str, str]:
         """The bearer token, renewed by the client's hook when it is about to end."""
@@ -191,48 +173,31 @@ class Events:
 
 
 def in_cluster() -> Api:
-    """Connect with the pod's service account; its token is read again before it ends."""
-    configuration = _configuration()
+    """Connect with the pod's service account; its token is read again before it ends.
+
+    Raises:
+        CertsError: this is no pod with one.
+    """
+    with _told():
+        return Api(connection.in_pod(connections=_CONNECTIONS).api_client)
+
+
+def connect(where: place.Place) -> Api:
+    """Connect as kubectl does: by a kubeconfig if there is one, else as the pod that this is.
+
+    Raises:
+        CertsError: it cannot be used.
+    """
+    with _told():
+        return Api(connection.to(where, connections=_CONNECTIONS).api_client)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
     try:
-        config.load_incluster_config(  # type: ignore[no-untyped-call]
-            client_configuration=configuration
-        )
-    except (ConfigException, OSError) as error:
-        raise ConnectError(
-            f"--in-cluster works only in a pod with a service account token ({_line(error)}): "
-            "outside of a cluster use --kubeconfig FILE"
-        ) from error
-    return Api(client.ApiClient(configuration), address=configuration.host)
-
-
-def from_kubeconfig(path: Path | None, *, context: str | None = None) -> Api:
-    """Connect by a context of a kubeconfig; without a path, by the one that kubectl would use."""
-    configuration = _configuration()
-    where = f"--kubeconfig {path}" if path else "the kubeconfig"
-    if path and not path.is_file():
-        raise ConnectError(f"{where}: there is no such file")
-    try:
-        config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=str(path) if path else None,
-            context=context,
-            client_configuration=configuration,
-            persist_config=False,
-        )
-        # Builds the connection pool, which looks at the addresses of server and proxy.
-        return Api(client.ApiClient(configuration), address=configuration.host)
-    except _MALFORMED as error:
-        option = f" --kubeconfig {path}" if path else ""
-        raise ConnectError(
-            f"{where}: {_line(error)}; does kubectl{option} version work?"
-        ) from error
-
-
-def _configuration() -> client.Configuration:
-    configuration = client.Configuration()
-    configuration.connection_pool_maxsize = _CONNECTIONS
-    # By default urllib3 asks three more times, each with the whole timeout.
-    configuration.retries = False
-    return configuration
+        yield
+    except ConnectError as error:
+        raise fault.CertsError(str(error)) from error
 
 
 def _named(status: int, content: object, *, asked: str) -> ApiError:

@@ -4,12 +4,12 @@ Here: argparse. Not here: anything heavy at import, so that `--help` is quick. I
 """
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfadmit_certs import fault
 from tfadmit_certs.names import Names
+from tfadmit_connect import place
 
 if TYPE_CHECKING:
     from tfadmit_certs import kube
@@ -97,13 +97,8 @@ def connect(arguments: argparse.Namespace) -> "kube.Api":
         if arguments.context:
             raise OptionsError("--context names one in a kubeconfig: leave out --in-cluster")
         return kube.in_cluster()
-    stated = arguments.kubeconfig or arguments.context or os.environ.get("KUBECONFIG")
-    usual = Path("~/.kube/config").expanduser().is_file()
-    if not stated and not usual:
-        if "KUBERNETES_SERVICE_HOST" in os.environ:
-            return kube.in_cluster()
-        raise OptionsError("~/.kube/config: there is no such kubeconfig: name one by --kubeconfig")
-    return kube.from_kubeconfig(arguments.kubeconfig, context=arguments.context)
+    said = str(arguments.kubeconfig) if arguments.kubeconfig else None
+    return kube.connect(place.Place(kubeconfig=said, context=arguments.context))
 
 
 def _url(text: str) -> str:

@@ -32,7 +32,7 @@ class Server:
 
 def python_path() -> dict[str, str]:
     """The variables with which any Python finds the product and this folder."""
-    folders = ("webhook", "trainer", "certs", "client", "transfer", "tests")
+    folders = ("webhook", "trainer", "certs", "connect", "client", "transfer", "tests")
     return {"PYTHONPATH": os.pathsep.join(str(tools.ROOT / folder) for folder in folders)}
 
 

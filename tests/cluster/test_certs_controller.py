@@ -13,6 +13,7 @@ import yaml
 from cluster import certs_support
 from harness import loopback
 from tfadmit_certs import bundle, issue, kube, san, secret, state
+from tfadmit_connect import place
 
 ROUNDS = 20
 DAY = timedelta(days=1)
@@ -332,7 +333,9 @@ def test_writes_that_come_too_late_are_conflicts_and_revive_nothing(made):
     made.start()
     made.wait_until_right()
     made._controllers[0].stop()
-    store = secret.Store(kube.from_kubeconfig(made.cluster.kubeconfig), names=made.names)
+    store = secret.Store(
+        kube.connect(place.Place(kubeconfig=str(made.cluster.kubeconfig))), names=made.names
+    )
     view = store.look()
     assert view.authority
     stale = view.configurations[0]

@@ -13,6 +13,7 @@ PYTHONS = ["python3.10", "python3.11", "python3.12", "python3.13"]
 PACKAGES = {
     "tfadmit_client",
     "tfadmit_certs",
+    "tfadmit_connect",
     "tfadmit_trainer",
     "tfadmit_transfer",
     "tfadmit_webhook",

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfadmit_connect import place
+from tfadmit_connect.fault import ConnectError
 from tfadmit_webhook import (
     identity,
     identity_files,
@@ -157,19 +159,21 @@ def _server(arguments: Arguments, settings: Settings, faults: list[str]) -> "api
     if not arguments.in_cluster and not arguments.kubeconfig:
         return None
     # Here and not above, because the client takes half a second and manifests need none.
-    from tfadmit_webhook.kube import api, connection  # noqa: PLC0415
+    from tfadmit_connect import connection  # noqa: PLC0415
+    from tfadmit_webhook.kube import api  # noqa: PLC0415
 
     # Every review may look up; two watches, their lists and the configurations come on top.
     connections = settings.server.threads + 5
     try:
         if arguments.kubeconfig:
-            client = connection.from_kubeconfig(arguments.kubeconfig, connections=connections)
+            where = place.Place(kubeconfig=str(arguments.kubeconfig))
+            found = connection.to(where, connections=connections)
         else:
-            client = connection.in_cluster(connections=connections)
-    except connection.ConnectionFault as error:
+            found = connection.in_pod(connections=connections)
+    except ConnectError as error:
         faults.append(str(error))
         return None
-    return api.Api(client)
+    return api.Api(found.api_client)
 
 
 def _source(

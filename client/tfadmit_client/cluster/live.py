@@ -1,18 +1,21 @@
 """The client's one adapter to a live cluster: pages of objects, and what can go wrong with them.
 
-With `live_identity` the only module of the client that knows the Kubernetes client, which both
-import when they connect: other commands work without it, and `--help` does not wait for it. Its
-exceptions end here.
+The only module of the client that knows the Kubernetes client, which is imported when it connects:
+other commands work without it, and `--help` does not wait for it. Its exceptions end here.
 """
 
 import json
-import shlex
 from collections.abc import Callable
 from typing import Any
 
 from tfadmit_client import fault
-from tfadmit_client.cluster import listing, live_identity, live_wire
+from tfadmit_client.cluster import listing, live_wire
+from tfadmit_connect import place
+from tfadmit_connect.fault import ConnectError
 from tfadmit_webhook import api_status, raw
+
+# One for each task of a big job whose log is followed; they are made when they are needed.
+_CONNECTIONS = 1000
 
 
 def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Live":
@@ -21,22 +24,14 @@ def connect(*, kubeconfig: str | None = None, context: str | None = None) -> "Li
     Raises:
         ClientError: the kubeconfig cannot be used.
     """
+    from tfadmit_connect import connection  # noqa: PLC0415 - loads the Kubernetes client
+
+    where = place.Place(kubeconfig=kubeconfig, context=context)
     try:
-        api_client = live_identity.client(kubeconfig, context)
-        default_namespace = live_identity.default_namespace(kubeconfig, context)
-    except fault.ClientError:
-        raise
-    except Exception as error:  # nearly anything, for a kubeconfig of a wrong shape
-        shown = "config get-contexts" if context else "version"
-        raise fault.ClientError(
-            f"{live_identity.files(kubeconfig)}: {live_wire.line(error)}; "
-            f"does `kubectl{_flags(kubeconfig)} {shown}` work?"
-        ) from error
-    return Live(
-        api_client,
-        flags=_flags(kubeconfig, context),
-        default_namespace=default_namespace,
-    )
+        found = connection.to(where, connections=_CONNECTIONS)
+    except ConnectError as error:
+        raise fault.ClientError(str(error)) from error
+    return Live(found.api_client, flags=where.flags, default_namespace=found.namespace)
 
 
 class Live:
@@ -191,9 +186,3 @@ def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:
     finally:
         response.release_conn()
     return data
-
-
-def _flags(kubeconfig: str | None, context: str | None = None) -> str:
-    """Give the options that were given, to be given again."""
-    said = (("--kubeconfig", kubeconfig), ("--context", context))
-    return "".join(f" {option} {shlex.quote(value)}" for option, value in said if value)

@@ -14,7 +14,7 @@ from tfadmit_client import cli
 from tfadmit_client.commands import run_options
 
 ROOT = Path(__file__).parents[4]
-COMPONENTS = ("webhook", "trainer", "certs", "client", "transfer")
+COMPONENTS = ("webhook", "trainer", "certs", "connect", "client", "transfer")
 PATHS = os.pathsep.join(str(ROOT / name) for name in COMPONENTS)
 
 

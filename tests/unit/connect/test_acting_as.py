@@ -6,8 +6,11 @@ import json
 import pytest
 
 from harness import loopback
+from tfadmit_certs import kube
 from tfadmit_client import fault
-from tfadmit_client.cluster import acting_as, live
+from tfadmit_client.cluster import live
+from tfadmit_connect import connection, place
+from tfadmit_webhook.kube import request
 
 USER = {
     "token": "t",
@@ -54,12 +57,17 @@ def write(path, server, **users):
     return str(path)
 
 
-def test_both_ways_to_ask_say_whom_the_user_acts_as(asked, tmp_path):
+def test_every_way_to_ask_says_whom_the_user_acts_as(asked, tmp_path):
     kept, server = asked
-    found = live.connect(kubeconfig=write(tmp_path / "config", server, jane=USER))
+    file = write(tmp_path / "config", server, jane=USER)
+    found = live.connect(kubeconfig=file)
     found.secret("team", "x")
     found.wire().request("GET", "/api/v1/namespaces/team/secrets/x")
-    assert len(kept) == 2
+    where = place.Place(kubeconfig=file)
+    kube.connect(where).request("GET", "/api/v1/namespaces/team/secrets/x")
+    client = connection.to(where, connections=1).api_client
+    request.Getter(client).get("api", "v1", timeout=5).release_conn()
+    assert len(kept) == 4
     for headers in kept:
         assert headers["Authorization"].endswith("t")
         assert headers["Impersonate-User"] == "jane"
@@ -96,8 +104,3 @@ def test_a_name_that_no_header_takes_is_refused(tmp_path):
     file = write(tmp_path / "config", "http://127.0.0.1:1", me={"token": "t", "as": "jane\r\nX: y"})
     with pytest.raises(fault.ClientError, match="has a letter that no header of HTTP takes"):
         live.connect(kubeconfig=file)
-
-
-def test_what_is_no_kubeconfig_names_nobody():
-    for odd in ({}, {"contexts": 5, "users": [None]}, {"users": [{"name": "", "user": []}]}):
-        assert acting_as.user_of(odd, context=None) == {}

@@ -8,7 +8,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from tfadmit_client import fault
+from tfadmit_connect import fault
 
 
 class _Errors(logging.Handler):
@@ -28,7 +28,7 @@ def or_fault(files: str) -> Iterator[None]:
     """Refuse to go on when what makes the credentials fails while a kubeconfig is loaded.
 
     Raises:
-        ClientError: with what was logged.
+        ConnectError: with what was logged.
     """
     errors = _Errors()
     logging.getLogger().addHandler(errors)
@@ -38,4 +38,4 @@ def or_fault(files: str) -> Iterator[None]:
         logging.getLogger().removeHandler(errors)
     if errors.lines:
         said = "; ".join(errors.lines)
-        raise fault.ClientError(f"{files}: it gives no credentials: {said}")
+        raise fault.ConnectError(f"{files}: it gives no credentials: {said}")

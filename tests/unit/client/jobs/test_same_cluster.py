@@ -3,11 +3,12 @@
 import pytest
 
 import fake_jobs as make
-from tfadmit_client import fault, jobs_change, jobs_find
+from tfadmit_client import fault
+from tfadmit_client.jobs import change, find
 from tfadmit_client.watch import job
 
 FLAGS = " --kubeconfig 'my clusters/prod' --context blue"
-MNIST = jobs_change.Target(namespace="team", name="mnist")
+MNIST = change.Target(namespace="team", name="mnist")
 
 
 def cluster(*jobs, **kinds):
@@ -23,24 +24,24 @@ def refused(call, *words, **options):
 
 
 def stopped():
-    return jobs_change.stop(cluster(make.trainjob("mnist")), MNIST)
+    return change.stop(cluster(make.trainjob("mnist")), MNIST)
 
 
 def ended():
-    return refused(jobs_change.start, cluster(make.trainjob("mnist", make.condition("Complete"))),
+    return refused(change.start, cluster(make.trainjob("mnist", make.condition("Complete"))),
                    MNIST)  # fmt: skip
 
 
 def absent():
-    return refused(jobs_find.one, cluster(), namespace="team", name="mnist")
+    return refused(find.one, cluster(), namespace="team", name="mnist")
 
 
 def no_namespace():
-    return refused(jobs_find.one, cluster(Namespace=[]), namespace="team", name="mnist")
+    return refused(find.one, cluster(Namespace=[]), namespace="team", name="mnist")
 
 
 def suspended():
-    found = jobs_find.one(cluster(make.trainjob("mnist", spec={"suspend": True})),
+    found = find.one(cluster(make.trainjob("mnist", spec={"suspend": True})),
                           namespace="team", name="mnist")  # fmt: skip
     return job.safe(found.jobs[0]).reason.text
 

@@ -1,0 +1,170 @@
+"""The Kubernetes client, connected: by a context of a kubeconfig, or by a pod's service account.
+
+Here: where the API server is and how we prove who we are; the client renews tokens, and knows TLS
+and proxies. I/O: kubeconfigs, the programs that they name for credentials, the files of a pod.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import urllib3
+from kubernetes import client, config
+
+from tfadmit_connect import acting_as, fault, place, promised
+
+_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connected:
+    """A client, and the namespace that is meant where a command names none."""
+
+    api_client: client.ApiClient
+    namespace: str
+
+
+def to(
+    where: place.Place, *, connections: int, environ: Mapping[str, str] = os.environ
+) -> Connected:
+    """Connect as kubectl does: by a kubeconfig if there is one, else as the pod that this is.
+
+    `connections` are kept at most, and made when they are needed.
+
+    Raises:
+        ConnectError: the kubeconfig cannot be used, or there is none.
+    """
+    files = where.files(environ)
+    if not _is_there(files):
+        if files == place.USUAL and not where.context and "KUBERNETES_SERVICE_HOST" in environ:
+            return in_pod(connections=connections)
+        raise fault.ConnectError(
+            f"{files}: there is no such kubeconfig: name one with --kubeconfig FILE"
+        )
+    try:
+        return _by_kubeconfig(files, where, connections)
+    except fault.ConnectError:
+        raise
+    except Exception as error:  # nearly anything, for a kubeconfig of a wrong shape
+        shown = "config get-contexts" if where.context else "version"
+        raise fault.ConnectError(
+            f"{files}: {_line(error)}; does `{where.kubectl} {shown}` work?"
+        ) from error
+
+
+def in_pod(*, connections: int) -> Connected:
+    """Connect by the pod's service account; its token is read again before it expires.
+
+    Raises:
+        ConnectError: this is no pod with one.
+    """
+    configuration = _configuration(connections)
+    try:
+        config.load_incluster_config(  # type: ignore[no-untyped-call]
+            client_configuration=configuration
+        )
+    except (config.ConfigException, OSError) as error:
+        raise fault.ConnectError(
+            f"--in-cluster works only in a pod with a service account token ({_line(error)}): "
+            "outside of a cluster use --kubeconfig FILE"
+        ) from error
+    named = _NAMESPACE.read_text().strip() if _NAMESPACE.is_file() else ""
+    return Connected(api_client=client.ApiClient(configuration), namespace=named or "default")
+
+
+def _by_kubeconfig(files: str, where: place.Place, connections: int) -> Connected:
+    configuration = _configuration(connections)
+    merged = config.kube_config.KubeConfigMerger(files).config  # type: ignore[no-untyped-call]
+    with promised.or_fault(files):
+        config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
+            merged,
+            context=where.context,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+    _check(configuration, source=files)
+    chosen = where.context or merged.value["current-context"]
+    context = _named(merged, "contexts", chosen, part="context")
+    user = _named(merged, "users", context.get("user"), part="user")
+    # Builds the connection pool, which looks at the addresses of server and proxy.
+    made = client.ApiClient(configuration)
+    _act(made, acting_as.headers(user, source=files))
+    return Connected(api_client=made, namespace=str(context.get("namespace") or "default"))
+
+
+def _configuration(connections: int) -> client.Configuration:
+    configuration = client.Configuration()
+    configuration.connection_pool_maxsize = connections
+    # By default urllib3 asks three more times, each with the whole timeout.
+    configuration.retries = False
+    return configuration
+
+
+def _check(configuration: client.Configuration, *, source: str) -> None:
+    if not all(acting_as.is_header(value) for value in configuration.api_key.values()):
+        raise fault.ConnectError(
+            f"{source}: the token of the context's user has a line feed or a letter that no token "
+            "has: copy it again"
+        )
+    if not _is_address(str(configuration.host)):
+        raise fault.ConnectError(
+            f"{source}: the server {configuration.host!r} of the context is no address of an API "
+            "server: write https://HOST:PORT"
+        )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        return found.scheme in ("https", "http") and bool(found.hostname) and found.port != 0
+    except ValueError:  # a port that is none
+        return False
+
+
+def _named(merged: Any, items: str, name: object, *, part: str) -> Mapping[str, Any]:  # noqa: ANN401 - the client has no types
+    """Give what a kubeconfig says under a name; nothing where it says nothing."""
+    # Each item is wrapped together with the file that it comes from.
+    for item in merged.value[items]:
+        if item.value.get("name") == name:
+            found = item.value.get(part)
+            return found if isinstance(found, Mapping) else {}
+    return {}
+
+
+def _act(api_client: client.ApiClient, headers: Sequence[acting_as.Header]) -> None:
+    """Put headers into each request; one of them may be there several times."""
+    if not headers:
+        return
+    pool: Any = api_client.rest_client.pool_manager
+    send = pool.request
+
+    def request(method: str, url: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
+        all_headers = urllib3.HTTPHeaderDict(options.pop("headers", None) or {})
+        for name, value in headers:
+            all_headers.add(name, value)
+        return send(method, url, headers=all_headers, **options)
+
+    pool.request = request
+
+
+def _is_there(files: str) -> bool:
+    """Whether one of the files is there; several stand as KUBECONFIG has them."""
+    try:
+        paths = list(_paths(files))
+    except RuntimeError:  # a user without a home
+        return False
+    if len(paths) == 1 and paths[0].is_dir():
+        raise fault.ConnectError(f"{files} is a folder: name the kubeconfig in it")
+    return any(path.is_file() for path in paths)
+
+
+def _paths(files: str) -> Iterator[Path]:
+    return (Path(part).expanduser() for part in files.split(os.pathsep) if part)
+
+
+def _line(error: Exception) -> str:
+    """Give an error in one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,5 @@
+"""What can go wrong with a connection before anything is asked."""
+
+
+class ConnectError(Exception):
+    """A kubeconfig or a service account cannot be used; the message says what mends it."""
