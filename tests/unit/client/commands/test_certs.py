@@ -49,7 +49,7 @@ def test_outside_of_a_cluster_that_is_said(argv, capsys, monkeypatch):
 
 def test_a_kubeconfig_that_is_not_there_is_said(capsys, tmp_path):
     assert certs.main(["status", "--kubeconfig", str(tmp_path / "none")]) == 2
-    assert "there is no such file" in capsys.readouterr().err
+    assert "there is no such kubeconfig" in capsys.readouterr().err
 
 
 def test_a_url_must_be_one(capsys):

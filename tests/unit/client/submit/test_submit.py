@@ -383,6 +383,8 @@ def test_row_26_options_survive_the_annotation(**said):
 class Repeated:
     """A cluster with one job of `run` and its ConfigMap."""
 
+    flags = ""
+
     def __init__(self, found):
         self._found = found
 
