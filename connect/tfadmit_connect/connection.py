@@ -85,6 +85,7 @@ def _by_kubeconfig(files: str, where: place.Place, connections: int) -> Connecte
             client_configuration=configuration,
             persist_config=False,
         )
+    _trim(configuration)
     _check(configuration, source=files)
     chosen = where.context or merged.value["current-context"]
     context = _named(merged, "contexts", chosen, part="context")
@@ -101,6 +102,23 @@ def _configuration(connections: int) -> client.Configuration:
     # By default urllib3 asks three more times, each with the whole timeout.
     configuration.retries = False
     return configuration
+
+
+def _trim(configuration: Any) -> None:  # noqa: ANN401 - its types do not know its hook
+    """Take the line feed from the end of a token, now and whenever it is read again.
+
+    As client-go: a file with a token usually has one.
+    """
+    again = configuration.refresh_api_key_hook
+
+    def trimmed(changed: Any) -> None:  # noqa: ANN401 - its types do not know its hook
+        if again:
+            again(changed)
+        changed.api_key.update({name: key.strip() for name, key in changed.api_key.items()})
+        # The client's own hook puts itself back.
+        changed.refresh_api_key_hook = trimmed
+
+    trimmed(configuration)
 
 
 def _check(configuration: client.Configuration, *, source: str) -> None:

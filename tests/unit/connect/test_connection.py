@@ -5,10 +5,11 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime, timezone
 
 import pytest
 
-from tfadmit_certs import options
+from tfadmit_certs import issue, options
 from tfadmit_certs.fault import CertsError
 from tfadmit_client import fault as client_fault
 from tfadmit_client.cluster import live
@@ -68,6 +69,24 @@ def test_another_context_brings_its_own_namespace(tmp_path):
     file = write(tmp_path / "config", kubeconfig(contexts=contexts))
     assert to(file).namespace == "one"
     assert to(file, context="there").namespace == "two"
+
+
+def test_files_that_a_kubeconfig_names_are_beside_it(tmp_path, monkeypatch):
+    folder = tmp_path / "there"
+    folder.mkdir()
+    (folder / "token").write_text("secret-of-mine\n")
+    now = datetime.now(timezone.utc)
+    authority = issue.issue_ca(now=now, entropy=issue.system_entropy())
+    (folder / "ca.crt").write_bytes(authority.certificate)
+    content = {
+        **server("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}),
+        "users": [{"name": "u", "user": {"tokenFile": "token"}}],
+    }
+    monkeypatch.chdir(tmp_path)
+    configuration = to(write(folder / "config", content)).api_client.configuration
+    assert configuration.ssl_ca_cert == str(folder / "ca.crt")
+    for _ in range(2):
+        assert configuration.auth_settings()["BearerToken"]["value"] == "Bearer secret-of-mine"
 
 
 def test_several_files_are_one_as_for_kubectl(tmp_path):
