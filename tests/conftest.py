@@ -8,8 +8,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# A shell lets what it starts in the background ignore Ctrl-C, and all that tests start would, too.
+# A shell lets what it starts in the background ignore Ctrl-C, and nohup a hangup; all that tests
+# start would ignore them, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Enough to catch a slip where somebody waits, and more where nobody does.
 # No deadline: machines are noisy, and a slow example is not a wrong one.
