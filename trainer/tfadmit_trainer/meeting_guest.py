@@ -109,6 +109,8 @@ def _lines(link: socket.socket, *, idle: Callable[[], None]) -> Iterator[bytes]:
             received = link.recv(meeting.MAX_LINE)
         except TimeoutError:
             continue
+        except ConnectionError:  # a stranger closes without reading us, after his own first words
+            received = b""
         if not received:
             # TensorFlow's first words do not end in a line.
             if buffer:
