@@ -3,6 +3,7 @@
 import os
 import signal
 from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 
 import hypothesis
@@ -19,6 +20,29 @@ _CALM = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.Hea
 hypothesis.settings.register_profile("default", _CALM, max_examples=300)
 hypothesis.settings.register_profile("ci", _CALM, max_examples=1_000)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") == "true" else "default")
+
+# What comes after the tests without a marker, in this order: what builds or installs comes before
+# what needs it, and what takes longest last. For each its fixtures that stay for the rest of the
+# run, tests without them first; what a cluster without tfadmit does is seen before it is installed.
+_LAYERS = {
+    "training": (),
+    "cluster": ("tfadmit",),
+    "built_schemas": (),
+    "node": ("tfadmit", "training_image", "nodes"),
+}
+
+
+# After all others: they set markers, and `-m` takes tests out.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_order)
+
+
+def _order(item: pytest.Item) -> tuple[int, tuple[bool, ...]]:
+    fixtures: Collection[str] = getattr(item, "fixturenames", ())
+    found = [(rank, name) for rank, name in enumerate(_LAYERS, 1) if item.get_closest_marker(name)]
+    rank, layer = max(found, default=(0, ""))
+    return rank, tuple(name in fixtures for name in _LAYERS.get(layer, ()))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

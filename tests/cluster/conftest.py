@@ -22,12 +22,9 @@ _HERE = Path(__file__).parent
 # First, so that `-m "not cluster"` sees the marker.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ours = [item for item in items if _HERE in item.path.parents]
-    for item in ours:
+    for item in (item for item in items if _HERE in item.path.parents):
         item.add_marker(pytest.mark.cluster)
         _time_only_the_test(item)
-    # Those on a cluster without tfadmit come first: once installed, it stays for the session.
-    items.sort(key=lambda item: (item in ours, "tfadmit" in getattr(item, "fixturenames", ())))
 
 
 def _time_only_the_test(item: pytest.Item) -> None:

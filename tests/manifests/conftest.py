@@ -8,14 +8,7 @@ import pytest
 
 from manifests import shipped
 
-# After the layer that builds what they read; those of the nodes come later still.
-_LATER = "built_schemas"
 OVERLAYS = ("self-managed", "cert-manager", "files")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker(_LATER) is not None)
 
 
 @functools.cache

@@ -26,26 +26,16 @@ from node.trainings import Training
 _HERE = Path(__file__).parent
 # How long a test may take; that its fixtures build and start is not counted.
 _SECONDS = 300
-# The order in which what a test needs is there: each of these stays for the rest of the run.
-_STAGES = ("nodes", "tfadmit", "training_image")
 
 
-# Around the other layers: the marker is set before `-m` is heeded, and the order after theirs.
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    ours = [item for item in items if _HERE in item.path.parents]
-    for item in ours:
+# First, so that `-m "not node"` sees the marker.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in (item for item in items if _HERE in item.path.parents):
         item.add_marker(pytest.mark.node)
         stated = item.get_closest_marker("timeout")
         seconds = stated.args[0] if stated else _SECONDS
         item.add_marker(pytest.mark.timeout(seconds, func_only=True), append=False)
-    yield
-    mine = set(ours)
-    items.sort(key=lambda item: _stage(item) if item in mine else -1)
-
-
-def _stage(item: pytest.Item) -> int:
-    return sum(1 for stage in _STAGES if stage in _fixtures(item))
 
 
 def _fixtures(item: pytest.Item) -> Collection[str]:

@@ -24,22 +24,15 @@ _HERE = Path(__file__).parent
 Start = Callable[..., Task]
 
 
-# First, so that `-m "not training"` sees the marker, and before the cluster layer orders itself.
+# First, so that `-m "not training"` sees the marker.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ours = [item for item in items if _HERE in item.path.parents]
-    for item in ours:
+    for item in (item for item in items if _HERE in item.path.parents):
         item.add_marker(pytest.mark.training)
         # The first fixture may install for minutes; waits inside of fixtures have own deadlines.
         stated = item.get_closest_marker("timeout")
         seconds = stated.args[0] if stated else 180
         item.add_marker(pytest.mark.timeout(seconds, func_only=True), append=False)
-    mine = set(ours)
-    items.sort(key=lambda item: 1 if item in mine else 2 if _is_cluster(item) else 0)
-
-
-def _is_cluster(item: pytest.Item) -> bool:
-    return _HERE.parent / "cluster" in item.path.parents
 
 
 @pytest.fixture(scope="session")
