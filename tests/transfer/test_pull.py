@@ -16,7 +16,7 @@ import pytest
 from tfadmit_client import api, cli, fault
 from tfadmit_client.cluster import listing
 from tfadmit_client.commands import pull
-from tfadmit_client.pull import saved
+from tfadmit_client.pull import saved, saved_place
 from transfer import world
 
 
@@ -278,6 +278,40 @@ def test_place_and_credentials_are_those_of_the_job(done, monkeypatch, tmp_path,
     cluster = Cluster(TrainJob=job, Secret=secret(done.server.environ()))
     assert pulled(cluster, monkeypatch, tmp_path) == 0
     assert files(tmp_path / "mnist/model") == MODEL
+
+
+@pytest.mark.parametrize(
+    "other", ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SKIP_SIGNATURE"]
+)
+def test_credentials_for_another_store_do_not_keep_the_jobs_from_being_used(
+    done, monkeypatch, tmp_path, other
+):
+    job = trainjob(**{"tfadmit.dev/output": done.base, "tfadmit.dev/store-secret": "keys"})
+    cluster = Cluster(TrainJob=job, Secret=secret(done.server.environ()))
+    monkeypatch.chdir(tmp_path)
+    assert pull.main(["mnist"], connect=lambda **_: cluster, environ={other: "mine"}) == 0
+    assert files(tmp_path / "mnist/model") == MODEL
+
+
+@pytest.mark.parametrize(
+    ("base", "own"),
+    [
+        ("s3://results/x", "AWS_ACCESS_KEY_ID"),
+        ("s3://results/x", "ACCESS_KEY_ID"),
+        ("s3://results/x", "AWS_WEB_IDENTITY_TOKEN_FILE"),
+        ("gs://results/x", "GOOGLE_SERVICE_ACCOUNT"),
+        ("gs://results/x", "GOOGLE_SKIP_SIGNATURE"),
+        ("gs://results/x", "GOOGLE_APPLICATION_CREDENTIALS"),
+    ],
+)
+def test_the_users_own_credentials_come_before_the_jobs(base, own):
+    """Whoever has some need not be allowed to read Secrets."""
+    refusing = Cluster(Secret=AssertionError("the Secret was asked for"))
+    environ = {own: "mine"}
+    place = saved_place.readable(
+        refusing, namespace="team", secret="keys", base=base, environ=environ
+    )
+    assert place.environ == environ
 
 
 def test_a_secret_that_may_not_be_read_is_told_with_what_it_leads_to(done, monkeypatch, tmp_path):

@@ -5,7 +5,7 @@ a Secret that serves there serves here.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tfadmit_transfer import uri
@@ -98,6 +98,12 @@ def gs_endpoint(environ: Mapping[str, str]) -> str:
     return found if isinstance(found, str) else ""
 
 
+def stated(where: uri.Uri, environ: Mapping[str, str]) -> bool:
+    """Whether an environment has a credential for this very kind of store."""
+    known = names(environ)
+    return any(known.get(name) for name in _ways(where))
+
+
 def missing(where: uri.Uri, environ: Mapping[str, str]) -> str:
     """Name the credential that a store would have wanted; empty when there was one."""
     known = names(environ)
@@ -113,11 +119,16 @@ def missing(where: uri.Uri, environ: Mapping[str, str]) -> str:
 def emptied(where: uri.Uri, environ: Mapping[str, str]) -> bool:
     """Whether a credential is set to nothing: obstore takes that for one and asks nobody else."""
     known = names(environ)
-    return any(known.get(name) == "" for name in (_S3_WAYS if where.scheme == "s3" else _GS_WAYS))
+    return any(known.get(name) == "" for name in _ways(where))
 
 
 def used(where: uri.Uri, environ: Mapping[str, str]) -> str:
     """Name the credential that was used, without its value."""
     known = names(environ)
-    ways = _S3_WAYS if where.scheme == "s3" else _GS_WAYS
-    return next((name for name in ways if known.get(name)), "the service account of the pod")
+    return next(
+        (name for name in _ways(where) if known.get(name)), "the service account of the pod"
+    )
+
+
+def _ways(where: uri.Uri) -> Sequence[str]:
+    return {"s3": _S3_WAYS, "gs": _GS_WAYS}.get(where.scheme, ())

@@ -17,17 +17,11 @@ from tfadmit_client.jobs import read
 from tfadmit_client.logs import saved_logs
 from tfadmit_client.watch import detail
 from tfadmit_trainer import contract
+from tfadmit_transfer import credentials, uri
+from tfadmit_transfer import fault as transfer_fault
 from tfadmit_webhook import raw
 
 _SECRET = listing.Kind(name="Secret", group="", version="v1")
-# One of these says that the user has credentials of his own.
-_OWN = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_SKIP_SIGNATURE",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "GOOGLE_SERVICE_ACCOUNT_KEY",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +71,17 @@ def readable(
     environ: Mapping[str, str],
 ) -> Place:
     """Give an address with credentials: the user's own, else those of a Secret of the namespace."""
-    if not secret or any(environ.get(word) for word in _OWN):
+    if not secret or _has_own(base, environ):
         return Place(bases=(base,), environ=environ)
     return _with_secret(cluster, namespace, secret, base=base, environ=environ)
+
+
+def _has_own(base: str, environ: Mapping[str, str]) -> bool:
+    """Whether the user has credentials for this kind of store; those for another are no help."""
+    try:
+        return credentials.stated(uri.parse(base), environ)
+    except transfer_fault.RefusedError:
+        return False
 
 
 def _with_secret(
