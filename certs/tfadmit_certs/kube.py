@@ -16,7 +16,7 @@ import urllib3
 
 from tfadmit_certs import fault
 from tfadmit_connect import connection, place
-from tfadmit_connect.fault import ConnectError
+from tfadmit_connect.fault import ConnectError, line
 
 JsonObject = dict[str, Any]
 
@@ -226,8 +226,4 @@ def _reason(error: Exception) -> str:
         error, OSError | urllib3.exceptions.HTTPError
     ):
         return f"the answer is no JSON ({error})"
-    return f"the connection failed ({_line(error)})"
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return f"the connection failed ({line(error)})"

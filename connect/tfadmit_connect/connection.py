@@ -51,7 +51,7 @@ def to(
     except Exception as error:  # nearly anything, for a kubeconfig of a wrong shape
         shown = "config get-contexts" if where.context else "version"
         raise fault.ConnectError(
-            f"{files}: {_line(error)}; does `{where.kubectl} {shown}` work?"
+            f"{files}: {fault.line(error)}; does `{where.kubectl} {shown}` work?"
         ) from error
 
 
@@ -68,31 +68,30 @@ def in_pod(*, connections: int) -> Connected:
         )
     except (config.ConfigException, OSError) as error:
         raise fault.ConnectError(
-            f"--in-cluster works only in a pod with a service account token ({_line(error)}): "
+            f"--in-cluster works only in a pod with a service account token ({fault.line(error)}): "
             "outside of a cluster use --kubeconfig FILE"
         ) from error
     named = _NAMESPACE.read_text().strip() if _NAMESPACE.is_file() else ""
-    return Connected(api_client=client.ApiClient(configuration), namespace=named or "default")
+    made = _checked(configuration, source="the service account of the pod")
+    return Connected(api_client=made, namespace=named or "default")
 
 
 def _by_kubeconfig(files: str, where: place.Place, connections: int) -> Connected:
     configuration = _configuration(connections)
     merged = config.kube_config.KubeConfigMerger(files).config  # type: ignore[no-untyped-call]
+    loader = config.kube_config.KubeConfigLoader(  # type: ignore[no-untyped-call]
+        merged, active_context=where.context, config_base_path=None
+    )
     with promised.or_fault(files):
-        config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
-            merged,
-            context=where.context,
-            client_configuration=configuration,
-            persist_config=False,
-        )
-    _trim(configuration)
-    _check(configuration, source=files)
-    chosen = where.context or merged.value["current-context"]
-    context = _named(merged, "contexts", chosen, part="context")
-    user = _named(merged, "users", context.get("user"), part="user")
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+    if hasattr(loader, "token"):
+        # As client-go: a file with a token usually ends with a line feed. The loader is asked for
+        # the token again before each request.
+        loader.token = loader.token.strip()
+    context = loader.current_context["context"]
     # Builds the connection pool, which looks at the addresses of server and proxy.
-    made = client.ApiClient(configuration)
-    _act(made, acting_as.headers(user, source=files))
+    made = _checked(configuration, source=files)
+    _act(made, acting_as.headers(_user(merged, context.get("user")), source=files))
     return Connected(api_client=made, namespace=str(context.get("namespace") or "default"))
 
 
@@ -104,25 +103,9 @@ def _configuration(connections: int) -> client.Configuration:
     return configuration
 
 
-def _trim(configuration: Any) -> None:  # noqa: ANN401 - its types do not know its hook
-    """Take the line feed from the end of a token, now and whenever it is read again.
-
-    As client-go: a file with a token usually has one.
-    """
-    again = configuration.refresh_api_key_hook
-
-    def trimmed(changed: Any) -> None:  # noqa: ANN401 - its types do not know its hook
-        if again:
-            again(changed)
-        changed.api_key.update({name: key.strip() for name, key in changed.api_key.items()})
-        # The client's own hook puts itself back.
-        changed.refresh_api_key_hook = trimmed
-
-    trimmed(configuration)
-
-
-def _check(configuration: client.Configuration, *, source: str) -> None:
-    if not all(acting_as.is_header(value) for value in configuration.api_key.values()):
+def _checked(configuration: client.Configuration, *, source: str) -> client.ApiClient:
+    value = configuration.auth_settings().get("BearerToken", {}).get("value")
+    if not acting_as.is_header(value or ""):
         raise fault.ConnectError(
             f"{source}: the token of the context's user has a line feed or a letter that no token "
             "has: copy it again"
@@ -132,6 +115,7 @@ def _check(configuration: client.Configuration, *, source: str) -> None:
             f"{source}: the server {configuration.host!r} of the context is no address of an API "
             "server: write https://HOST:PORT"
         )
+    return client.ApiClient(configuration)
 
 
 def _is_address(text: str) -> bool:
@@ -142,12 +126,12 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _named(merged: Any, items: str, name: object, *, part: str) -> Mapping[str, Any]:  # noqa: ANN401 - the client has no types
-    """Give what a kubeconfig says under a name; nothing where it says nothing."""
+def _user(merged: Any, name: object) -> Mapping[str, Any]:  # noqa: ANN401 - the client has no types
+    """Give what a kubeconfig says of a user; nothing where it says nothing."""
     # Each item is wrapped together with the file that it comes from.
-    for item in merged.value[items]:
+    for item in merged.value["users"]:
         if item.value.get("name") == name:
-            found = item.value.get(part)
+            found = item.value.get("user")
             return found if isinstance(found, Mapping) else {}
     return {}
 
@@ -181,8 +165,3 @@ def _is_there(files: str) -> bool:
 
 def _paths(files: str) -> Iterator[Path]:
     return (Path(part).expanduser() for part in files.split(os.pathsep) if part)
-
-
-def _line(error: Exception) -> str:
-    """Give an error in one line."""
-    return " ".join(str(error).split()) or type(error).__name__

@@ -11,7 +11,7 @@ from typing import Any
 from tfadmit_client import fault
 from tfadmit_client.cluster import listing, live_wire
 from tfadmit_connect import place
-from tfadmit_connect.fault import ConnectError
+from tfadmit_connect.fault import ConnectError, line
 from tfadmit_webhook import api_status, raw
 
 # One for each task of a big job whose log is followed; they are made when they are needed.
@@ -53,7 +53,6 @@ class Live:
         self.flags = flags
         """What reaches this very cluster by `tfadmit` and `kubectl`, each after a space."""
 
-        self._kubectl = f"kubectl{flags}"
         self.default_namespace = default_namespace
         """The one of the context, as kubectl takes it."""
 
@@ -81,9 +80,7 @@ class Live:
                 self._custom.list_cluster_custom_object, *where, kind.plural, **options
             )
         except listing.StatusError as error:
-            raise live_wire.named(
-                error, kind, namespace=namespace, kubectl=self._kubectl
-            ) from error
+            raise live_wire.named(error, kind, namespace=namespace, flags=self.flags) from error
 
     def namespace(self, name: str) -> raw.JsonObject:
         """Ask for a namespace."""
@@ -164,14 +161,14 @@ class Live:
 
     def _refused(self, error: Any) -> listing.ReadError:  # noqa: ANN401 - the client has no types
         if not error.status:  # the client's way to tell of TLS
-            return self._unreachable(live_wire.line(error.reason))
+            return self._unreachable(line(error.reason))
         said = api_status.message(error.body, otherwise=error.reason)
         if error.status == 401:
             return self._unreachable(f"your credentials are not accepted (401): {said}")
         return listing.StatusError(error.status, said)
 
     def _unreachable(self, reason: str) -> listing.UnreachableError:
-        return live_wire.unreachable(self.address, reason, kubectl=self._kubectl)
+        return live_wire.unreachable(self.address, reason, flags=self.flags)
 
 
 def _data(call: Callable[..., Any], *words: object, **options: object) -> bytes:

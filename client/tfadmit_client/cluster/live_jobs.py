@@ -137,9 +137,7 @@ class Jobs:
         """Tell an absent object from a kind that the cluster does not have."""
         # "the server could not find the requested resource", or a page without a message
         if kind.group and "not found" not in error.said.lower():
-            raise live_wire.named(
-                error, kind, namespace=None, kubectl=self._wire.kubectl
-            ) from error
+            raise live_wire.named(error, kind, namespace=None, flags=self._wire.flags) from error
 
 
 _POD = listing.Kind(name="Pod", group="", version="v1")
@@ -161,7 +159,7 @@ class _Pages:
             return self.wire.request("GET", _path(kind, namespace), query=query)
         except listing.StatusError as error:
             raise live_wire.named(
-                error, kind, namespace=namespace, kubectl=self.wire.kubectl
+                error, kind, namespace=namespace, flags=self.wire.flags
             ) from error
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tfadmit_client.cluster import listing
+from tfadmit_connect.fault import line
 from tfadmit_webhook import api_status, raw
 
 CONNECT_SECONDS = 5.0
@@ -33,7 +34,6 @@ class Wire:
         self._pool: Any = api_client.rest_client.pool_manager
         self.address: str = self._configuration.host
         self.flags = flags
-        self.kubectl = f"kubectl{flags}"
 
     def request(
         self,
@@ -77,7 +77,7 @@ class Wire:
 
     def broken(self, error: Exception) -> listing.UnreachableError:
         """Say what went wrong with a connection."""
-        return unreachable(self.address, reason(error), kubectl=self.kubectl)
+        return unreachable(self.address, reason(error), flags=self.flags)
 
     def _send(
         self,
@@ -129,7 +129,7 @@ class Wire:
         said = api_status.message(data, otherwise=response.reason)
         if response.status == 401:
             text = f"your credentials are not accepted (401): {said}"
-            return unreachable(self.address, text, kubectl=self.kubectl)
+            return unreachable(self.address, text, flags=self.flags)
         return listing.StatusError(response.status, said)
 
     def _credentials(self) -> dict[str, str]:
@@ -172,10 +172,10 @@ class Stream:
             self._response.shutdown()
 
 
-def unreachable(address: str, reason: str, *, kubectl: str) -> listing.UnreachableError:
+def unreachable(address: str, reason: str, *, flags: str) -> listing.UnreachableError:
     """Say that nobody answers, and what may help."""
     return listing.UnreachableError(
-        f"{address}: {reason}; does `{kubectl} version` work? If not: is it the "
+        f"{address}: {reason}; does `kubectl{flags} version` work? If not: is it the "
         "right kubeconfig and context, is the cluster up, is a VPN or proxy needed?"
     )
 
@@ -193,7 +193,7 @@ def reason(error: Exception) -> str:
 
 
 def named(
-    error: listing.StatusError, kind: listing.Kind, *, namespace: str | None, kubectl: str
+    error: listing.StatusError, kind: listing.Kind, *, namespace: str | None, flags: str
 ) -> listing.ReadError:
     """Say what a refused list means for a kind."""
     resource = f"{kind.plural}.{kind.group}".rstrip(".")
@@ -203,7 +203,7 @@ def named(
         install = _INSTALL.get(kind.group, "install it")
         return listing.ReadError(
             f"the cluster does not serve {resource}/{kind.version}: {install}; "
-            f"`{kubectl} get crd {resource}` shows whether it is there"
+            f"`kubectl{flags} get crd {resource}` shows whether it is there"
         )
     if error.status == 403:
         role = "a Role in it" if namespace else "a ClusterRole"
@@ -213,8 +213,3 @@ def named(
             f"bound to you, grants that: {error.said}"
         )
     return error
-
-
-def line(error: object) -> str:
-    """Make one line of what an exception says."""
-    return " ".join(str(error).split()) or type(error).__name__
