@@ -8,6 +8,7 @@ import sys
 from datetime import datetime, timezone
 
 import pytest
+from kubernetes.config import incluster_config
 
 from tfadmit_certs import issue, options
 from tfadmit_certs.fault import CertsError
@@ -174,6 +175,38 @@ def test_a_folder_is_no_kubeconfig(tmp_path):
 def test_outside_of_a_pod_the_way_out_is_named(monkeypatch):
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(ConnectError, match="use --kubeconfig FILE"):
+        connection.in_pod(connections=1)
+
+
+@pytest.fixture
+def pod(tmp_path, monkeypatch):
+    """The files and variables that a pod has; its token can be written anew."""
+    now = datetime.now(timezone.utc)
+    authority = issue.issue_ca(now=now, entropy=issue.system_entropy())
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    (tmp_path / "token").write_text("the-pods")
+    (tmp_path / "namespace").write_text("team")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setattr(connection, "_NAMESPACE", tmp_path / "namespace")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    return tmp_path
+
+
+def test_a_pod_connects_by_its_service_account(pod):
+    found = connection.in_pod(connections=3)
+    configuration = found.api_client.configuration
+    assert found.namespace == "team"
+    assert configuration.host == "https://[fd00::1]:443"
+    assert configuration.connection_pool_maxsize == 3
+    assert configuration.retries is False
+    assert configuration.auth_settings()["BearerToken"]["value"] == "bearer the-pods"
+
+
+def test_a_token_of_a_pod_that_no_header_takes_is_told(pod):
+    (pod / "token").write_text("half\na token")
+    with pytest.raises(ConnectError, match="the service account of the pod: the token"):
         connection.in_pod(connections=1)
 
 
