@@ -39,13 +39,7 @@ def objects(text, namespace):
 
 
 def apply(cluster, made, *, command="apply"):
-    """kubectl apply, until Trainer has heard of the runtime that was applied a moment before."""
-    text = yaml.safe_dump_all(made)
-    return cluster.wait(
-        lambda: cluster.kubectl(command, "-f", "-", input=text, check=False),
-        until=lambda done: done.returncode == 0 or "not found" not in done.stderr,
-        what="the runtime and the TrainJob are applied",
-    )
+    return cluster.kubectl_apply(yaml.safe_dump_all(made), command=command)
 
 
 def sources(case):
@@ -218,11 +212,7 @@ def test_kubectl_applies_the_json_with_the_report_in_it(cluster, namespace, caps
     content = json.loads(text)
     for item in content["items"]:
         item["metadata"]["namespace"] = namespace
-    result = cluster.wait(
-        lambda: cluster.kubectl("apply", "-f", "-", input=json.dumps(content), check=False),
-        until=lambda done: done.returncode == 0 or "not found" not in done.stderr,
-        what="kubectl applies the list",
-    )
+    result = cluster.kubectl_apply(json.dumps(content))
     assert (code, result.returncode) == (0, 0), result.stderr
     assert len(support.pods(cluster, namespace, count=2)) == 2
 

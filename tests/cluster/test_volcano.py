@@ -48,9 +48,14 @@ def gone(cluster: Cluster, kind: str, name: str) -> None:
     )
 
 
+def apply_text(cluster: Cluster, namespace: str, text: str) -> None:
+    done = cluster.kubectl_apply(text, "-n", namespace)
+    assert done.returncode == 0, done.stderr
+
+
 def apply_shipped(cluster: Cluster, namespace: str) -> None:
     """The one command of the file's head."""
-    cluster.kubectl("apply", "-n", namespace, "-f", str(SHIPPED))
+    apply_text(cluster, namespace, SHIPPED.read_text())
 
 
 def rendered(cluster: Cluster, folder: str) -> str:
@@ -132,7 +137,7 @@ def test_a_trainjob_that_exists_keeps_its_number(cluster, namespace):
 
 def test_without_infiniband_there_is_neither_adapter_nor_network(cluster, namespace):
     text = rendered(cluster, "volcano-without-infiniband")
-    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=text)
+    apply_text(cluster, namespace, text)
     for pod in support.pods(cluster, namespace, count=2):
         assert NETWORKS not in pod["metadata"]["annotations"]
         assert support.status(pod)["network"] == "tcp"

@@ -21,6 +21,9 @@ Objects = list[Object]
 
 _FIELD_MANAGER = "tfadmit-tests"
 _POLL_SECONDS = 0.05
+_RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
+# What Trainer's webhook says of a runtime that is not there, or that it does not know yet.
+_NOT_KNOWN = "must be created before the TrainJob is created"
 
 
 class Cluster:
@@ -91,6 +94,19 @@ class Cluster:
     ) -> Objects:
         """Apply server-side one object, several, or a file or folder of YAML."""
         return [self._apply(item, namespace=namespace, dry_run=dry_run) for item in load(manifest)]
+
+    def kubectl_apply(
+        self, text: str, *options: str, command: str = "apply"
+    ) -> subprocess.CompletedProcess[str]:
+        """Apply a runtime and its TrainJob with kubectl, as a user does who has them in one file.
+
+        As such a user, it applies once more when Trainer has not heard of the runtime yet.
+        """
+        return self.wait(
+            lambda: self.kubectl(command, "-f", "-", *options, input=text, check=False),
+            until=lambda done: _NOT_KNOWN not in done.stderr,
+            what="Trainer knows the runtime",
+        )
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Object:
         """Read one object; ``ApiError`` with status 404 when there is none."""
@@ -179,7 +195,33 @@ class Cluster:
             namespace=_namespace(manifest, namespace), name=manifest["metadata"]["name"]
         )
         query = {"fieldManager": _FIELD_MANAGER, "force": "true", **_dry_run(dry_run)}
-        return self.api.request("PATCH", path, body=manifest, content_type=APPLY, query=query)
+        made = self.api.request("PATCH", path, body=manifest, content_type=APPLY, query=query)
+        # One that is being deleted may be gone by now.
+        leaving = "deletionTimestamp" in made["metadata"]
+        if made["kind"] in _RUNTIMES and not dry_run and not leaving:
+            self._wait_for_trainer(made)
+        return made
+
+    def _wait_for_trainer(self, runtime: Object) -> None:
+        """Wait until Trainer's webhook knows a runtime: it reads from a cache, as controllers do.
+
+        Until then it refuses each TrainJob of that runtime, whoever applies it.
+        """
+        metadata = runtime["metadata"]
+        job = {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "TrainJob",
+            "metadata": {
+                "generateName": "is-it-known-",
+                "namespace": metadata.get("namespace", "default"),
+            },
+            "spec": {"runtimeRef": {"kind": runtime["kind"], "name": metadata["name"]}},
+        }
+        self.wait(
+            lambda: self.tried(job),
+            until=lambda said: not (isinstance(said, str) and _NOT_KNOWN in said),
+            what=f"{runtime['kind']} {metadata['name']} is known to Trainer",
+        )
 
 
 def load(manifest: Manifest) -> Objects:
