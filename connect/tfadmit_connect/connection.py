@@ -5,7 +5,8 @@ and proxies. I/O: kubeconfigs, the programs that they name for credentials, the 
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,9 @@ from urllib.parse import urlsplit
 import urllib3
 from kubernetes import client, config
 
-from tfadmit_connect import acting_as, fault, place, promised
+from tfadmit_connect import acting_as, fault, place, promised, token_file
+
+Clock = Callable[[], float]
 
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -28,7 +31,11 @@ class Connected:
 
 
 def to(
-    where: place.Place, *, connections: int, environ: Mapping[str, str] = os.environ
+    where: place.Place,
+    *,
+    connections: int,
+    environ: Mapping[str, str] = os.environ,
+    clock: Clock = time.monotonic,
 ) -> Connected:
     """Connect as kubectl does: by a kubeconfig if there is one, else as the pod that this is.
 
@@ -45,7 +52,7 @@ def to(
             f"{files}: there is no such kubeconfig: name one with --kubeconfig FILE"
         )
     try:
-        return _by_kubeconfig(files, where, connections)
+        return _by_kubeconfig(files, where, connections, clock)
     except fault.ConnectError:
         raise
     except Exception as error:  # nearly anything, for a kubeconfig of a wrong shape
@@ -76,7 +83,7 @@ def in_pod(*, connections: int) -> Connected:
     return Connected(api_client=made, namespace=named or "default")
 
 
-def _by_kubeconfig(files: str, where: place.Place, connections: int) -> Connected:
+def _by_kubeconfig(files: str, where: place.Place, connections: int, clock: Clock) -> Connected:
     configuration = _configuration(connections)
     merged = config.kube_config.KubeConfigMerger(files).config  # type: ignore[no-untyped-call]
     loader = config.kube_config.KubeConfigLoader(  # type: ignore[no-untyped-call]
@@ -84,14 +91,16 @@ def _by_kubeconfig(files: str, where: place.Place, connections: int) -> Connecte
     )
     with promised.or_fault(files):
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
-    if hasattr(loader, "token"):
-        # As client-go: a file with a token usually ends with a line feed. The loader is asked for
-        # the token again before each request.
-        loader.token = loader.token.strip()
     context = loader.current_context["context"]
+    user, folder = _user(merged, context.get("user"))
+    if user.get("tokenFile") and not user.get("auth-provider"):  # which comes first, in the loader
+        kept = token_file.TokenFile(
+            folder / str(user["tokenFile"]), token=str(user.get("token") or ""), clock=clock
+        )
+        _read_again(configuration, kept, source=files)
     # Builds the connection pool, which looks at the addresses of server and proxy.
     made = _checked(configuration, source=files)
-    _act(made, acting_as.headers(_user(merged, context.get("user")), source=files))
+    _act(made, acting_as.headers(user, source=files))
     return Connected(api_client=made, namespace=str(context.get("namespace") or "default"))
 
 
@@ -126,14 +135,30 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _user(merged: Any, name: object) -> Mapping[str, Any]:  # noqa: ANN401 - the client has no types
-    """Give what a kubeconfig says of a user; nothing where it says nothing."""
+def _user(merged: Any, name: object) -> tuple[Mapping[str, Any], Path]:  # noqa: ANN401 - untyped
+    """Give what a kubeconfig says of a user, and the folder of the file that says it."""
     # Each item is wrapped together with the file that it comes from.
     for item in merged.value["users"]:
         if item.value.get("name") == name:
             found = item.value.get("user")
-            return found if isinstance(found, Mapping) else {}
-    return {}
+            return found if isinstance(found, Mapping) else {}, Path(item.path).parent
+    return {}, Path()
+
+
+def _read_again(
+    configuration: client.Configuration, kept: token_file.TokenFile, *, source: str
+) -> None:
+    """Ask for the token of a file before each request."""
+    if not kept.current():
+        raise fault.ConnectError(
+            f"{source}: in {kept.path} (tokenFile of the context's user) there is no token, or "
+            "there is a letter that no token has: copy it again"
+        )
+
+    def refresh(asked: client.Configuration) -> None:
+        asked.api_key["BearerToken"] = f"Bearer {kept.current()}"
+
+    configuration.refresh_api_key_hook = refresh  # type: ignore[assignment] # declared as None
 
 
 def _act(api_client: client.ApiClient, headers: Sequence[acting_as.Header]) -> None:

@@ -48,9 +48,9 @@ def write(path, content):
     return str(path)
 
 
-def to(path, *, context=None, environ=None):
+def to(path, *, context=None, environ=None, **options):
     where = place.Place(kubeconfig=path, context=context)
-    return connection.to(where, connections=34, environ=environ or {})
+    return connection.to(where, connections=34, environ=environ or {}, **options)
 
 
 def test_a_kubeconfig_is_taken_with_a_connection_for_every_thread(tmp_path):
@@ -90,6 +90,28 @@ def test_files_that_a_kubeconfig_names_are_beside_it(tmp_path, monkeypatch):
         assert configuration.auth_settings()["BearerToken"]["value"] == "Bearer secret-of-mine"
 
 
+def bearer(found):
+    return found.api_client.configuration.auth_settings()["BearerToken"]["value"]
+
+
+def test_a_token_file_counts_more_than_a_stated_token(tmp_path):
+    content = user(tokenFile="token", token="stated")
+    file = write(tmp_path / "config", content)
+    assert bearer(to(file)) == "Bearer stated"
+    (tmp_path / "token").write_text("of-the-file")
+    assert bearer(to(file)) == "Bearer of-the-file"
+
+
+def test_a_token_file_is_read_again(tmp_path):
+    now = [1000.0]
+    (tmp_path / "token").write_text("first")
+    found = to(write(tmp_path / "config", user(tokenFile="token")), clock=lambda: now[0])
+    (tmp_path / "token").write_text("second\n")
+    assert bearer(found) == "Bearer first"
+    now[0] += 60
+    assert bearer(found) == "Bearer second"
+
+
 def test_several_files_are_one_as_for_kubectl(tmp_path):
     first = write(tmp_path / "first", kubeconfig(contexts=[], users=[]))
     second = write(tmp_path / "second", kubeconfig(clusters=[]))
@@ -115,6 +137,8 @@ UNUSABLE = {
     "half a token": (user(token="a\nb"), "the token of the context's user has a line feed or"),
     "letters of no token": (user(token="tökén"), "copy it again"),
     "no token": (user(tokenFile="/gone"), "/gone"),
+    "an empty token": (user(tokenFile=os.devnull), f"in {os.devnull} (tokenFile of the context's"),
+    "no token at all": (user(tokenFile=__file__), "a letter that no token has: copy it again"),
     "no program": (program("gone-it-is"), "it gives no credentials: [Errno 2] No such file"),
     "program fails": (program("false"), "it gives no credentials: exec: process returned 1"),
     "program babbles": (program("echo", "hi"), "failed to decode process output"),
