@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from cluster import support
-from harness import addons
+from harness import addons, controllers
 from harness.api import ApiError
 
 OVERLAYS = ("self-managed", "cert-manager", "files")
@@ -27,8 +27,8 @@ def known(cluster):
     names = [cluster.apply(file)[0]["metadata"]["name"] for file in definitions]
     for name in names:
         cluster.wait(
-            lambda name=name: cluster.get(CRD, name).get("status", {}).get("conditions", []),
-            until=lambda seen: any(c["type"] == "Established" for c in seen),
+            lambda name=name: cluster.get(CRD, name),
+            until=controllers.established,
             what=f"{name} is established",
         )
     cluster.apply(support.ROOT / "deploy/base/namespace.yaml")

@@ -127,7 +127,7 @@ class Controllers:
             name = crd["metadata"]["name"]
             self._cluster.wait(
                 partial(self._cluster.get, "CustomResourceDefinition", name),
-                until=_established,
+                until=established,
                 what=f"{name} is established",
             )
 
@@ -161,6 +161,7 @@ def _is_about_pods(webhook: Object) -> bool:
     return any("pods" in rule["resources"] for rule in webhook["rules"])
 
 
-def _established(crd: Object) -> bool:
+def established(crd: Object) -> bool:
+    """Whether the API server serves a kind; at first it says null for its conditions."""
     conditions = crd.get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
