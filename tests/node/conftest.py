@@ -11,10 +11,10 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
+import giving_up
 from harness import environment, tools
 from harness.cluster import Cluster
 from harness.node import deploy, images, machine
@@ -49,7 +49,7 @@ def _possible() -> None:
     if os.environ.get(environment.NAMED):
         return
     if reason := machine.why_not():
-        _give_up(reason)
+        giving_up.give_up(reason)
 
 
 @pytest.fixture(scope="session")
@@ -149,10 +149,4 @@ def _unavailable_is_told() -> Iterator[None]:
     try:
         yield
     except tools.UnavailableError as error:
-        _give_up(str(error))
-
-
-def _give_up(reason: str) -> NoReturn:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
+        giving_up.give_up(str(error))
