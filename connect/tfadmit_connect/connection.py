@@ -6,7 +6,7 @@ and proxies. I/O: kubeconfigs, the programs that they name for credentials, the 
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +16,6 @@ import urllib3
 from kubernetes import client, config
 
 from tfadmit_connect import acting_as, fault, place, promised, token_file
-
-Clock = Callable[[], float]
 
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -35,7 +33,7 @@ def to(
     *,
     connections: int,
     environ: Mapping[str, str] = os.environ,
-    clock: Clock = time.monotonic,
+    clock: token_file.Clock = time.monotonic,
 ) -> Connected:
     """Connect as kubectl does: by a kubeconfig if there is one, else as the pod that this is.
 
@@ -83,7 +81,9 @@ def in_pod(*, connections: int) -> Connected:
     return Connected(api_client=made, namespace=named or "default")
 
 
-def _by_kubeconfig(files: str, where: place.Place, connections: int, clock: Clock) -> Connected:
+def _by_kubeconfig(
+    files: str, where: place.Place, connections: int, clock: token_file.Clock
+) -> Connected:
     configuration = _configuration(connections)
     merged = config.kube_config.KubeConfigMerger(files).config  # type: ignore[no-untyped-call]
     loader = config.kube_config.KubeConfigLoader(  # type: ignore[no-untyped-call]

@@ -10,6 +10,8 @@ from typing import Final
 
 from tfadmit_connect import acting_as
 
+Clock = Callable[[], float]
+
 # As client-go (transport/token_source.go): good for a minute, less ten seconds.
 _AGAIN_SECONDS: Final = 50.0
 
@@ -20,7 +22,7 @@ class TokenFile:
     Many threads may ask at once: each is given a whole token, at worst one that was read twice.
     """
 
-    def __init__(self, path: Path, *, token: str, clock: Callable[[], float]) -> None:
+    def __init__(self, path: Path, *, token: str, clock: Clock) -> None:
         self.path, self._clock = path, clock
         self._read_at, self._token = clock(), self._read() or token
 

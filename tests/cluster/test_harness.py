@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import binaries, environment
+from harness import cluster as harness_cluster
 from harness.api import ApiError
 from harness.cluster import Cluster
 from harness.controlplane import ControlPlane
@@ -150,6 +151,23 @@ def test_a_cluster_that_the_user_names_is_used(cluster: Cluster, namespace: str,
     ) as named:
         assert named.get("Namespace", namespace)["metadata"]["name"] == namespace
         assert named.webhook_host == "192.0.2.1"
+
+
+@pytest.mark.parametrize("kind", ["ClusterTrainingRuntime", "TrainingRuntime"])
+def test_trainer_refuses_a_runtime_that_it_does_not_know_in_these_words(
+    cluster: Cluster, namespace: str, kind: str
+):
+    """For them `Cluster` waits after it has applied a runtime; other words it would not see."""
+    said = cluster.tried(
+        {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "TrainJob",
+            "metadata": {"name": "early", "namespace": namespace},
+            "spec": {"runtimeRef": {"kind": kind, "name": "unheard-of"}},
+        }
+    )
+    assert isinstance(said, str)
+    assert harness_cluster.NOT_KNOWN in said
 
 
 @own_cluster_only

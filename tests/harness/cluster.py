@@ -23,7 +23,7 @@ _FIELD_MANAGER = "tfadmit-tests"
 _POLL_SECONDS = 0.05
 _RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 # What Trainer's webhook says of a runtime that is not there, or that it does not know yet.
-_NOT_KNOWN = "must be created before the TrainJob is created"
+NOT_KNOWN = "must be created before the TrainJob is created"
 
 
 class Cluster:
@@ -104,7 +104,7 @@ class Cluster:
         """
         return self.wait(
             lambda: self.kubectl(command, "-f", "-", *options, input=text, check=False),
-            until=lambda done: _NOT_KNOWN not in done.stderr,
+            until=lambda done: NOT_KNOWN not in done.stderr,
             what="Trainer knows the runtime",
         )
 
@@ -219,7 +219,7 @@ class Cluster:
         }
         self.wait(
             lambda: self.tried(job),
-            until=lambda said: not (isinstance(said, str) and _NOT_KNOWN in said),
+            until=lambda said: not (isinstance(said, str) and NOT_KNOWN in said),
             what=f"{runtime['kind']} {metadata['name']} is known to Trainer",
         )
 

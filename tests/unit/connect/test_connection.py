@@ -53,6 +53,10 @@ def to(path, *, context=None, environ=None, **options):
     return connection.to(where, connections=34, environ=environ or {}, **options)
 
 
+def bearer(found):
+    return found.api_client.configuration.auth_settings()["BearerToken"]["value"]
+
+
 def test_a_kubeconfig_is_taken_with_a_connection_for_every_thread(tmp_path):
     found = to(write(tmp_path / "config", kubeconfig()))
     configuration = found.api_client.configuration
@@ -84,14 +88,10 @@ def test_files_that_a_kubeconfig_names_are_beside_it(tmp_path, monkeypatch):
         "users": [{"name": "u", "user": {"tokenFile": "token"}}],
     }
     monkeypatch.chdir(tmp_path)
-    configuration = to(write(folder / "config", content)).api_client.configuration
-    assert configuration.ssl_ca_cert == str(folder / "ca.crt")
+    found = to(write(folder / "config", content))
+    assert found.api_client.configuration.ssl_ca_cert == str(folder / "ca.crt")
     for _ in range(2):
-        assert configuration.auth_settings()["BearerToken"]["value"] == "Bearer secret-of-mine"
-
-
-def bearer(found):
-    return found.api_client.configuration.auth_settings()["BearerToken"]["value"]
+        assert bearer(found) == "Bearer secret-of-mine"
 
 
 def test_a_token_file_counts_more_than_a_stated_token(tmp_path):
@@ -225,7 +225,7 @@ def test_a_pod_connects_by_its_service_account(pod):
     assert configuration.host == "https://[fd00::1]:443"
     assert configuration.connection_pool_maxsize == 3
     assert configuration.retries is False
-    assert configuration.auth_settings()["BearerToken"]["value"] == "bearer the-pods"
+    assert bearer(found) == "bearer the-pods"
 
 
 def test_a_token_of_a_pod_that_no_header_takes_is_told(pod):
